@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import expect
+from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.reference.task_module import seed_all
 from evaluator_svc.sandbox.confinement import Confinement, confine

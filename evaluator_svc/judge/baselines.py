@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import torch
 
-from evaluator_svc.judge.draws.call_inputs import redraw_rows
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
 from evaluator_svc.judge.threads import one_thread
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
+from evaluator_svc.judge.timed_calls.call_inputs import redraw_rows
 from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.native_measurement import clock_blocks, measure_options
 from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing

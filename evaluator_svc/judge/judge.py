@@ -26,15 +26,15 @@ from evaluator_svc.judge.comparison.kept_calls import audit_kept, compare_kept
 from evaluator_svc.judge.comparison.lean_runs import LeanRuns
 from evaluator_svc.judge.comparison.precision import audit_precision
 from evaluator_svc.judge.comparison.ranges import verify_guests, verify_ranges
+from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
-from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.openmp import set_threads
-from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.threads import threads_for
+from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, RunComparison
 from evaluator_svc.messages.judge import (

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.openmp import set_threads
 
 

@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.admit_suite import byte_count, summary, write_files
 from benchmarks.suite import TASKS, SuiteTask, networks
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.sdk.task_file import read_task
 

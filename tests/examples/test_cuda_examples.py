@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import kernel_foundry_native
-from evaluator_svc.judge.draws.input_set import flatten_outputs
-from evaluator_svc.judge.draws.redraw import redraw, redraw_rules
+from evaluator_svc.judge.describe import describe_task
+from evaluator_svc.judge.inputs.input_set import flatten_outputs
+from evaluator_svc.judge.inputs.parameters import redraw, redraw_rules
 from evaluator_svc.judge.reference.arguments import read_arguments
-from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan import (

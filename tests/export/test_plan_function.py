@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_svc.judge.reference.describe import describe_task
+from evaluator_svc.judge.describe import describe_task
 from kernel_foundry.plan import LIBRARY_OPS, bind, default_configuration, kernels, parse, split
 from kernel_foundry.plan.configuration import constants
 from kernel_foundry.plan.from_domain import name_table

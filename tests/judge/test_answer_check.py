@@ -11,8 +11,8 @@ from evaluator_svc.judge.admission.answer_check import (
     check_answers,
     settle_exact,
 )
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from tests.judge.judge_tasks import SOFTMAX, make_task

@@ -7,7 +7,7 @@ import torch
 
 from evaluator_svc.judge.comparison.far_elements import far_elements
 from evaluator_svc.judge.comparison.output_errors import OutputLines, least_exact, small_columns
-from evaluator_svc.judge.comparison.relative_errors import largest_error
+from evaluator_svc.judge.tensors.relative_errors import largest_error
 
 Versions = tuple[torch.Tensor, ...]
 """As a candidate wrote it, the reference, that of eager PyTorch, the exact one."""

@@ -7,8 +7,8 @@ import torch
 
 from evaluator_svc.judge import baselines, threads
 from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.evaluation import Baseline, Timing

@@ -2,8 +2,9 @@
 
 import torch
 
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task
@@ -35,7 +36,7 @@ def test_rounds_that_are_left_out_show_on_what_looks_usual() -> None:
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     (factor,) = (r.factor for r in ranges if r.distribution is Distribution.BLOCKS and r.is_binding)
     ordinary = prepared.input_set(5)
-    (x,) = in_range(prepared, ordinary, Distribution.BLOCKS).inputs
+    (x,) = with_distribution(prepared, ordinary, Distribution.BLOCKS).inputs
     assert float((x.amax((-1, -2)) / x.mean((-1, -2))).max()) < 8
     allowed = factor * TOLERANCE.rtol
     exact = _balanced(x.double(), 20)
@@ -52,7 +53,7 @@ def test_one_round_of_three_that_is_left_out_shows() -> None:
     prepared = _prepared(make_task(body, rows=40, inputs="[torch.rand(rows, 64, 64) + 1.0]"))
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     (factor,) = (r.factor for r in ranges if r.distribution is Distribution.BLOCKS and r.is_binding)
-    (x,) = in_range(prepared, prepared.input_set(5), Distribution.BLOCKS).inputs
+    (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.BLOCKS).inputs
     assert float((x.amax((-1, -2)) / x.mean((-1, -2))).max()) < 3
     allowed = factor * TOLERANCE.rtol * _balanced(x, 3).amax((-1, -2))
     error = (_balanced(x, 2) - _balanced(x, 3)).abs().amax((-1, -2))
@@ -63,7 +64,7 @@ def test_symmetric_matrices_stay_so() -> None:
     inputs = "[(lambda a: a + a.mT)(torch.rand(rows, 16, 16))]"
     prepared = _prepared(make_task(BALANCED, inputs=inputs))
     ordinary = prepared.input_set(5)
-    (x,) = in_range(prepared, ordinary, Distribution.BLOCKS).inputs
+    (x,) = with_distribution(prepared, ordinary, Distribution.BLOCKS).inputs
     assert not torch.equal(x, ordinary.inputs[0])
     assert torch.equal(x, x.mT)
 

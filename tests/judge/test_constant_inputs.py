@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
@@ -109,7 +109,7 @@ def test_unusual_ranges_leave_constants_alone(distribution: Distribution) -> Non
         device = torch.device("cpu")
         prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
         ordinary = prepared.input_set(5)
-        unusual = in_range(prepared, ordinary, distribution)
+        unusual = with_distribution(prepared, ordinary, distribution)
         assert not torch.equal(unusual.inputs[0], ordinary.inputs[0])
         tables.append(torch.equal(unusual.inputs[1], ordinary.inputs[1]))
     assert tables == [False, True]

@@ -5,10 +5,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.call_inputs import CallValues, redrawn_tensors, with_call_values
-from evaluator_svc.judge.draws.exchangeable import is_exchangeable
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.host_memory import HostMemory
+from evaluator_svc.judge.timed_calls.call_inputs import (
+    CallValues,
+    redrawn_tensors,
+    with_call_values,
+)
+from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
 from tests.judge.judge_tasks import make_task
 
 Make = Callable[[], torch.Tensor]

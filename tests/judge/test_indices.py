@@ -7,8 +7,8 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.comparison.index_comparison import count_misplaced, exact_indices
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from tests.judge.judge_tasks import RunnerSide, make_task
 
 Drawn = Callable[..., RunnerSide]

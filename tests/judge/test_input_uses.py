@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.input_uses import InputUses
 from tests.judge.judge_tasks import make_task
 

@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.unusual_integers import unvaried_numbers
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
-from evaluator_svc.judge.draws.whole_numbers import large_integers
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
+from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
+from evaluator_svc.judge.unusual_values.whole_numbers import large_integers
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import TOLERANCE, make_task
@@ -54,7 +55,7 @@ def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
     task = _task("x0 % x1", IDS, "torch.randint(1000, 60000, (cols,))")
     assert _is_found(task)
     ordinary = _prepared(task).input_set(5)
-    ids, sizes = in_range(_prepared(task), ordinary, LARGE).inputs
+    ids, sizes = with_distribution(_prepared(task), ordinary, LARGE).inputs
     assert int(ids.max()) > 1 << 32
     assert int(ids.min()) < -(1 << 32)
     assert int(sizes.abs().min()) >= 1000
@@ -64,7 +65,7 @@ def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
 def test_they_keep_their_sign_where_the_reference_takes_no_other() -> None:
     task = _task("(1 + x0).double().log()", IDS)
     assert _is_found(task)
-    (ids,) = in_range(_prepared(task), _prepared(task).input_set(5), LARGE).inputs
+    (ids,) = with_distribution(_prepared(task), _prepared(task).input_set(5), LARGE).inputs
     assert int(ids.min()) >= 0
 
 
@@ -85,7 +86,7 @@ def test_what_integers_mean_is_kept(result: str, values: str) -> None:
     """An index beyond its table, or a length beyond its axis, is no input."""
     prepared = _prepared(_task(result, values))
     ordinary = prepared.input_set(5)
-    (found,) = in_range(prepared, ordinary, LARGE).inputs
+    (found,) = with_distribution(prepared, ordinary, LARGE).inputs
     is_index = "manual_seed" in result  # on a CPU the reference raises
     assert torch.equal(found, ordinary.inputs[0]) is not is_index
     assert not _is_found(_task(result, values))
@@ -110,7 +111,7 @@ def test_few_values_that_stand_for_nothing_are_numbers(result: str, values: str)
     task = _task(result, values)
     assert _is_found(task)
     ordinary = _prepared(task).input_set(5)
-    (found,) = in_range(_prepared(task), ordinary, LARGE).inputs
+    (found,) = with_distribution(_prepared(task), ordinary, LARGE).inputs
     (usual,) = ordinary.inputs
     assert float(found.double().max()) > 4 * float(usual.double().max())
     assert float(found.double().min()) < -float(usual.double().max())

@@ -8,11 +8,14 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import tolerance
-from evaluator_svc.judge.comparison.compare import expect, group_scale
+from evaluator_svc.judge.comparison import rounding_noise
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
-from evaluator_svc.judge.draws.prepared import KEPT_SHARE
+from evaluator_svc.judge.draws.expected_output import expect
+from evaluator_svc.judge.inputs.prepared_workload import KEPT_SHARE
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.memory.judge_memory import open_memory
+from evaluator_svc.judge.tensors import scales
+from evaluator_svc.judge.tensors.scales import group_scale
 from evaluator_svc.memory_needs import BLOCK_BYTES, WorkloadSizes, full_need, lean_need, refusal
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.task import Task, Workload
@@ -82,12 +85,12 @@ def test_inputs_that_a_seed_does_not_decide_cannot_be_large() -> None:
 
 def test_work_in_pieces_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = torch.randn(64, 100, generator=torch.Generator().manual_seed(1))
-    noise = tolerance.RoundingNoise(seed=1, device=torch.device("cpu"))
+    noise = rounding_noise.RoundingNoise(seed=1, device=torch.device("cpu"))
     whole = group_scale(tensor)
     distance = tolerance._distance((tensor,), (tensor.double() * 1.01,))
 
-    monkeypatch.setattr("evaluator_svc.judge.comparison.compare.CHUNK_ELEMENTS", 700)
-    monkeypatch.setattr(tolerance, "CHUNK_ELEMENTS", 700)
+    monkeypatch.setattr(scales, "CHUNK_ELEMENTS", 700)
+    monkeypatch.setattr(rounding_noise, "CHUNK_ELEMENTS", 700)
     with noise:
         moved = tensor * 1.0
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_svc.judge.reference.arithmetic import arithmetic_estimate
-from evaluator_svc.judge.reference.cost import Cost
-from evaluator_svc.judge.reference.traffic import Traffic, count_traffic, traffic_bound_ns
+from evaluator_svc.judge.graph.arithmetic_estimate import arithmetic_estimate
+from evaluator_svc.judge.graph.cost import Cost
+from evaluator_svc.judge.graph.traffic import Traffic, count_traffic, traffic_bound_ns
 from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
 from kernel_foundry.domain.device import MatrixRate
 from tests.judge.judge_tasks import PEAKS

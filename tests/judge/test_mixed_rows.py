@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.mixed_rows import with_mixed_rows
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
+from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, RunnerSide, make_task
@@ -54,7 +54,7 @@ def test_a_symmetric_matrix_stays_as_it_is() -> None:
     prepared = _prepared("def forward(self, x):\n    return x @ x", inputs)
     ordinary = prepared.input_set(5)
     assert with_mixed_rows(prepared, ordinary, MIXED).inputs[0] is ordinary.inputs[0]
-    alone = in_range(prepared, ordinary, Distribution.LARGE)
+    alone = with_distribution(prepared, ordinary, Distribution.LARGE)
     assert alone.inputs[0] is not ordinary.inputs[0]
 
 

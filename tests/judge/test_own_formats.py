@@ -9,9 +9,9 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.answer_check import check_answers
 from evaluator_svc.judge.admission.moved_values import moves_values
-from evaluator_svc.judge.comparison.compare import Groups, group_scale, groups_of
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
+from evaluator_svc.judge.tensors.scales import Groups, group_scale, groups_of
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from evaluator_svc.request_limits import check_task

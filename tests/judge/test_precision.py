@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
 from evaluator_svc.policy import ObjectFacts

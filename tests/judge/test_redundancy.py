@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.reference.graph import export_program
-from evaluator_svc.judge.reference.redundancy import find_redundancies
+from evaluator_svc.judge.graph.graph import export_program
+from evaluator_svc.judge.graph.redundancy import find_redundancies
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from kernel_foundry.sdk.task_file import read_task
 from tests.judge.judge_tasks import make_task
 from tests.judge.test_admission import EXAMPLES

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.prepared import CodeShare, PreparedWorkload
-from evaluator_svc.judge.draws.rounded_codes import allowed_codes
+from evaluator_svc.judge.comparison.rounded_codes import allowed_codes
+from evaluator_svc.judge.inputs.prepared_workload import CodeShare, PreparedWorkload
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from tests.judge.judge_tasks import RunnerSide, make_task
 

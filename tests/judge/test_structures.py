@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.changed_values import CHANGES
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import structures
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
-from evaluator_svc.judge.draws.whole_numbers import absolute
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.unusual_values.changed_values import CHANGES
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
+from evaluator_svc.judge.unusual_values.whole_numbers import absolute
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task
@@ -34,7 +35,7 @@ def _drawn(task: Task, distribution: Distribution) -> tuple[torch.Tensor, ...]:
     found = find_value_ranges([prepared], TOLERANCE, 101)
     binding = {r.distribution for ranges in found.values() for r in ranges if r.is_binding}
     ordinary = prepared.input_set(5)
-    changed = in_range(prepared, ordinary, distribution)
+    changed = with_distribution(prepared, ordinary, distribution)
     is_changed = any(a is not b for a, b in zip(changed.inputs, ordinary.inputs, strict=True))
     assert is_changed is (distribution in binding)
     return changed.inputs

@@ -7,8 +7,8 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.tolerance import granted, measure, tf32_noise
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.tf32 import Tf32Operands, tf32_allowed
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator_svc.judge.reference.graph import export_graph
-from evaluator_svc.judge.reference.traffic import count_traffic
+from evaluator_svc.judge.graph.graph import export_graph
+from evaluator_svc.judge.graph.traffic import count_traffic
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
 Operator = Callable[..., torch.Tensor]

@@ -10,8 +10,9 @@ import torch
 
 from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS, check_answers
 from evaluator_svc.judge.admission.trivial_answers import DrawPair, try_answers
-from evaluator_svc.judge.comparison.compare import expect, matches
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.comparison.compare import matches
+from evaluator_svc.judge.draws.expected_output import expect
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Precision, Size, Task
 from kernel_foundry.sdk.task_file import read_task

@@ -7,16 +7,17 @@ import torch
 from torch import nn
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.changed_values import CHANGES, few, large, outliers
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
     changed,
     choose_places,
     replacements,
 )
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import is_structured, structures
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.tensors.structure import is_structured, structures
+from evaluator_svc.judge.unusual_values.changed_values import CHANGES, few, large, outliers
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Size, Task, Tolerance
 from tests.judge.judge_tasks import PEAKS, SCALED, SOFTMAX, TOLERANCE, make_task
@@ -113,7 +114,7 @@ def test_what_is_only_compared_binds_on_equal_values_too() -> None:
 
 def test_rows_lie_below_zero_near_and_far() -> None:
     prepared = _prepared(make_task(SOFTMAX, rows=256, cols=512))
-    (x,) = in_range(prepared, prepared.input_set(5), Distribution.NEGATIVE).inputs
+    (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.NEGATIVE).inputs
     assert bool((x < 0).all())
     largest = x.amax(-1)
     assert float(largest.max()) > -4
@@ -125,7 +126,7 @@ def test_rows_lie_below_zero_near_and_far() -> None:
 def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:
     prepared = _prepared(make_task(SOFTMAX))
     ordinary = prepared.input_set(5)
-    (found,) = in_range(prepared, ordinary, Distribution.LARGE).inputs
+    (found,) = with_distribution(prepared, ordinary, Distribution.LARGE).inputs
     times = found / ordinary.inputs[0]
     assert float(times.min()) > -128.1
     assert float(times.max()) == -64.0
@@ -151,7 +152,7 @@ def test_one_element_of_each_row_stands_out() -> None:
     prepared = _prepared(make_task(SOFTMAX, rows=256, cols=512))
     ordinary = prepared.input_set(5)
     (x,) = ordinary.inputs
-    (unusual,) = in_range(prepared, ordinary, Distribution.OUTLIERS).inputs
+    (unusual,) = with_distribution(prepared, ordinary, Distribution.OUTLIERS).inputs
     differs = unusual != x
     assert differs.sum(-1).tolist() == [1] * 256
     assert not differs[:, 0].any()
@@ -181,7 +182,7 @@ def test_few_elements_stay_of_one_of_the_largest_inputs() -> None:
     changed_ones = set()
     for seed in (4, 5):
         ordinary = prepared.input_set(seed)
-        inputs = in_range(prepared, ordinary, Distribution.FEW).inputs
+        inputs = with_distribution(prepared, ordinary, Distribution.FEW).inputs
         (place,) = (i for i, x in enumerate(inputs) if x is not ordinary.inputs[i])
         x = inputs[place]
         assert 1 <= int((x != 0).sum(-1).min()) <= int((x != 0).sum(-1).max()) <= 2
@@ -217,7 +218,7 @@ def test_inputs_and_parameters_have_distributions_of_their_own() -> None:
     prepared = _prepared(make_task(SCALED))
     ordinary = prepared.input_set(5)
     for distribution in (d for d in Distribution if d not in _OF_OTHERS):
-        other = in_range(prepared, ordinary, distribution)
+        other = with_distribution(prepared, ordinary, distribution)
         of_weights = "weight" in distribution.value
         for path, tensor in ordinary.state.items():
             assert torch.equal(other.state[path], tensor) is not of_weights
@@ -259,7 +260,7 @@ def test_no_range_breaks_a_structure(structure: str) -> None:
     ordinary = prepared.input_set(5)
     assert structure in structures(ordinary.inputs[1])
     for distribution in _OF_INPUTS:
-        changed_inputs = in_range(prepared, ordinary, distribution).inputs
+        changed_inputs = with_distribution(prepared, ordinary, distribution).inputs
         assert structure in structures(changed_inputs[1])
         is_mixed = distribution is Distribution.SIGNS
         assert torch.equal(changed_inputs[0], ordinary.inputs[0]) is is_mixed
@@ -270,7 +271,7 @@ def test_tables_keep_their_pattern() -> None:
     table = "torch.cos(torch.arange(cols) % (cols // 2)).repeat(rows, 1)"
     inputs = f"[torch.randn(rows, cols), {table}]"
     prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
-    sparse = in_range(prepared, prepared.input_set(5), Distribution.SPARSE)
+    sparse = with_distribution(prepared, prepared.input_set(5), Distribution.SPARSE)
     assert torch.equal(*sparse.inputs[1].chunk(2, dim=-1))
     assert bool((sparse.inputs[0] == 0).any())
 
@@ -375,7 +376,7 @@ def test_moments_about_the_first_element_are_honest(distribution: Distribution) 
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     (factor,) = (r.factor for r in ranges if r.distribution is distribution)
     for seed in (5, 6, 7):
-        unusual = in_range(prepared, prepared.input_set(seed), distribution)
+        unusual = with_distribution(prepared, prepared.input_set(seed), distribution)
         (x,) = unusual.inputs
         differences = x - x[:, :1]
         mean = differences.mean(-1)

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.comparison.ranges import verify_ranges
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task
@@ -49,7 +50,7 @@ def _found(prepared: PreparedWorkload) -> set[Distribution]:
 
 
 def _of(prepared: PreparedWorkload, distribution: Distribution) -> torch.Tensor:
-    (weight,) = in_range(prepared, prepared.input_set(5), distribution).state.values()
+    (weight,) = with_distribution(prepared, prepared.input_set(5), distribution).state.values()
     return weight
 
 
@@ -123,7 +124,7 @@ def test_running_variances_stay_positive() -> None:
     prepared = _prepared(replace(task, training=False))
     assert _found(prepared) == {WEIGHTS, OUTLIERS}
     for distribution in (WEIGHTS, OUTLIERS):
-        state = in_range(prepared, prepared.input_set(5), distribution).state
+        state = with_distribution(prepared, prepared.input_set(5), distribution).state
         assert float(state["norm.running_var"].min()) > 0.4
         assert float(state["norm.weight"].min()) < 0 < float(state["norm.weight"].max())
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import kernel_foundry_native as native
-from evaluator_svc.judge.reference.graph import export_graph
+from evaluator_svc.judge.graph.graph import export_graph
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.admission import (
     Admission,

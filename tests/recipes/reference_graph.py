@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from evaluator_svc.judge.reference.graph import export_graph
+from evaluator_svc.judge.graph.graph import export_graph
 from kernel_foundry.domain.admission import (
     Admission,
     NamedTensor,

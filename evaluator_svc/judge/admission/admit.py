@@ -16,7 +16,7 @@ from evaluator_svc.judge.admission.answer_check import (
 )
 from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.stages import Stages
-from evaluator_svc.judge.admission.tolerance import UNKNOWN
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.baselines import (
     COMPILE,
     EAGER,
@@ -26,21 +26,21 @@ from evaluator_svc.judge.baselines import (
     compilers,
     settled_baseline,
 )
-from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.unusual_integers import unvaried_numbers
-from evaluator_svc.judge.draws.value_ranges import find_value_ranges
+from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
+from evaluator_svc.judge.graph.arithmetic_estimate import arithmetic_estimate
+from evaluator_svc.judge.graph.cost import count_cost
+from evaluator_svc.judge.graph.graph import export_program, graph_of
+from evaluator_svc.judge.graph.redundancy import find_redundancies
+from evaluator_svc.judge.graph.traffic import count_traffic, traffic_bound_ns
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
-from evaluator_svc.judge.reference.arithmetic import arithmetic_estimate
-from evaluator_svc.judge.reference.cost import count_cost
 from evaluator_svc.judge.reference.formats import narrowest
-from evaluator_svc.judge.reference.graph import export_program, graph_of
 from evaluator_svc.judge.reference.name_table import dtype_name
-from evaluator_svc.judge.reference.redundancy import find_redundancies
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.judge.reference.traffic import count_traffic, traffic_bound_ns
 from evaluator_svc.judge.threads import threads_for
+from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
+from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
 from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.admission import (

@@ -22,13 +22,13 @@ from evaluator_svc.judge.admission.trivial_answers import (
     TrivialTrial,
     try_answers,
 )
-from evaluator_svc.judge.comparison.compare import expect
-from evaluator_svc.judge.draws.call_inputs import in_a_call, redrawn_tensors
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.draws.expected_output import expect
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import narrowest
+from evaluator_svc.judge.timed_calls.call_inputs import in_a_call, redrawn_tensors
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import ToleranceDerivation, ValueRange
 from kernel_foundry.domain.task import Task, Tolerance
 
@@ -154,7 +154,8 @@ def _passes_in(
 ) -> bool:
     """Return whether an answer is right on inputs of another distribution, too."""
     seeds = ADMISSION_SEEDS[:2]
-    sets = [in_range(ranged, ranged.input_set(seed), value_range.distribution) for seed in seeds]
+    kind = value_range.distribution
+    sets = [with_distribution(ranged, ranged.input_set(seed), kind) for seed in seeds]
     tolerance = answers.tolerance.times(value_range.factor)
     pair = _draw_pair(ranged, (lambda: sets[0], lambda: sets[1]), memory)
     return any(

@@ -13,8 +13,9 @@ import torch
 
 from evaluator_svc.judge.admission.screening import Screening
 from evaluator_svc.judge.admission.trivial_answers import DrawPair
-from evaluator_svc.judge.comparison.compare import ExpectedOutput, matches
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.comparison.compare import matches
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable, same_values
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Tolerance

@@ -13,9 +13,9 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.comparison.far_elements import PERTURBATION_SEEDS, moved_sources
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 
@@ -62,7 +62,7 @@ def _is_small(item: PreparedWorkload) -> bool:
 
 
 def _unusual(item: PreparedWorkload, drawn: InputSet, which: Distribution) -> InputSet:
-    changed = in_range(item, drawn, which)
+    changed = with_distribution(item, drawn, which)
     return changed if item.takes(changed.inputs, changed.state) else drawn
 
 

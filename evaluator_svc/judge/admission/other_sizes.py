@@ -12,9 +12,9 @@ import torch
 
 from evaluator_svc.judge.admission.screening import screen
 from evaluator_svc.judge.admission.tolerance import least, measure
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.draws.redraw import redraw_rules
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.parameters import redraw_rules
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.task import Task, Tolerance, Workload

@@ -10,10 +10,12 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import CHUNK_ELEMENTS, ExpectedOutput, expect, matches
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.comparison.compare import matches
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput, expect
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import computable, same_values
+from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
 from kernel_foundry.domain.task import Tolerance
 
 _MAX_NON_FINITE_SHARE: Final = 1e-3

@@ -7,37 +7,24 @@ reference's own result is used instead, and the tolerance is wider. Where TF32 i
 counts too. `answer_check.py` checks that no trivial answer passes with the result.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
 
 from evaluator_svc.judge.comparison.batch_slice import BatchSlice, batch_slice, is_independent
-from evaluator_svc.judge.comparison.compare import (
-    CHUNK_ELEMENTS,
-    group_scale,
-    groups_of,
-    row_chunks,
+from evaluator_svc.judge.comparison.exact_reference import exact_or_own
+from evaluator_svc.judge.comparison.rounding_noise import (
+    CEILING,
+    SAFETY,
+    UNKNOWN,
+    RoundingNoise,
 )
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.reference.operators import operator_name, rounds
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
+from evaluator_svc.judge.tensors.scales import group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.errors import TaskInvalidError
-
-SAFETY: Final = {
-    torch.float64: 8.0,
-    torch.float32: 8.0,
-    torch.float16: 2.0,
-    torch.bfloat16: 2.0,
-    torch.float8_e4m3fn: 1.0,
-    torch.float8_e5m2: 1.0,
-}
-"""Multiple of the noise: other algorithms round more often than a reordering does. Less for 16
-bits, where PyTorch rounds after every operator and a fused kernel hardly ever does."""
 
 _FLOOR: Final = {
     torch.float64: 1e-10,
@@ -50,20 +37,6 @@ _FLOOR: Final = {
 """Least tolerance: room for own exp and erf of float32 accuracy, for rounding to 16 bits a few
 times, for a neighbour among 8 bits; far less than what float16 or TF32 inside a float32 task costs
 (1e-3)."""
-
-CEILING: Final = {
-    torch.float64: 5e-3,
-    torch.float32: 5e-3,
-    torch.float16: 5e-2,
-    torch.bfloat16: 1e-1,
-    torch.float8_e4m3fn: 0.2,
-    torch.float8_e5m2: 0.4,
-}
-"""Most that is granted, in units of the row's scale: more would check nothing."""
-
-UNKNOWN: Final = 4.0
-"""Further multiple of the noise where the exact result is not known: the error of the reference
-itself is as large as what moving its results tells, and an algorithm may err the other way."""
 
 _TF32_SAFETY: Final = 2.0
 """Multiple of what TF32 costs, which hardly depends on the algorithm: operands are cut at worst,
@@ -79,11 +52,6 @@ _ROW_ELEMENTS: Final = 1 << 26
 """About as many elements are computed of a larger batch; the noise of so many is that of all."""
 
 _NOISE_SEEDS: Final = (1, 2)
-
-_ANY_NUMBER: Final = 256.0
-"""Most that NaN becomes where it is replaced."""
-_EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
-"""Operators whose float results are whole numbers in any order of evaluation."""
 
 
 def measure(
@@ -166,30 +134,6 @@ def _are_independent(
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exact:
-    """What stands for the exact result of a reference."""
-
-    outputs: tuple[torch.Tensor, ...]
-    inexact_because: str = ""
-    """Why they are no more exact than the reference's own; empty: they are float64."""
-
-
-def exact_or_own(input_set: InputSet) -> Exact:
-    """Return the reference in float64, or its own outputs where that cannot be had.
-
-    Raises:
-        TaskInvalidError: the reference raises in its own formats, too.
-    """
-    try:
-        return Exact(outputs=input_set.run(dtype=torch.float64))
-    except torch.OutOfMemoryError:
-        reason = "there is no memory for it"
-    except TaskInvalidError as error:
-        reason = error.message
-    return Exact(outputs=input_set.expected(), inexact_because=reason)
-
-
 def _rounding_noise(
     input_set: InputSet, exact: Sequence[torch.Tensor], rounding: torch.dtype | None
 ) -> float:
@@ -221,73 +165,3 @@ def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> 
             row += len(y)
             worst = max(worst, float(error.nan_to_num_(nan=0.0, posinf=0.0).max()))
     return worst
-
-
-class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own base
-    """While active, moves every float result of an operator by up to half a unit in the last place.
-
-    Args:
-        seed: Of the changes.
-        device: Where the operators run.
-        units: Most that a result is moved by, in units of its last place.
-        replaces_nan: Whether NaN becomes any number.
-        kept: Names of operators whose results stay.
-    """
-
-    def __init__(
-        self,
-        *,
-        seed: int,
-        device: torch.device,
-        units: float = 0.5,
-        replaces_nan: bool = False,
-        kept: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
-        self._units = units
-        self._replaces_nan = replaces_nan
-        self._kept = _EXACT_RESULTS | kept
-        self._generator = torch.Generator(device).manual_seed(seed)
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Run the operator, then perturb what it made anew."""
-        result = func(*args, **(kwargs or {}))
-        name = operator_name(func)
-        if name in self._kept or not rounds(func, args):
-            return result
-        return tree_map(self._perturb, result)
-
-    def _perturb(self, value: Any) -> Any:
-        if not _is_float(value):
-            return value
-        if value.device != self._generator.device:
-            return value  # a size or an index on the host, on its way to the device
-        if value.numel() <= CHUNK_ELEMENTS or not value.is_contiguous():
-            return self._moved(value)
-        moved = torch.empty_like(value)
-        to, source = moved.view(-1), value.view(-1)
-        for start in range(0, len(source), CHUNK_ELEMENTS):
-            part = slice(start, start + CHUNK_ELEMENTS)
-            to[part] = self._moved(source[part])
-        return moved
-
-    def _moved(self, value: torch.Tensor) -> torch.Tensor:
-        factor = torch.rand(
-            value.shape, generator=self._generator, dtype=torch.float32, device=value.device
-        )
-        factor = factor.mul_(2.0).sub_(1.0)
-        if self._replaces_nan:
-            value = torch.where(value.isnan(), (_ANY_NUMBER * factor).to(value.dtype), value)
-        factor = factor.mul_(self._units * torch.finfo(value.dtype).eps)
-        # Rounding again would eat changes of less than one unit: add them in double.
-        return (value.double() * (1.0 + factor.double())).to(value.dtype)
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()

@@ -10,11 +10,13 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import ExpectedOutput, compare_output, groups_of
-from evaluator_svc.judge.comparison.relative_errors import largest_error
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.relative_errors import largest_error
+from evaluator_svc.judge.tensors.scales import groups_of
 from kernel_foundry.domain.task import Tolerance
 
 ANOTHER_DRAW: Final = "the answer to another draw"

@@ -10,8 +10,8 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.relative_errors import largest_error
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.tensors.relative_errors import largest_error
 
 _LARGEST_ROW: Final = 8
 """Times as many elements as are to be looked at; a larger row is none to compute in float64."""

@@ -9,9 +9,11 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import ExpectedOutput, Groups, compare_output
+from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.name_table import dtype_name
+from evaluator_svc.judge.tensors.scales import Groups
 from evaluator_svc.messages.judge import ComparisonProbeReply, PlantedCount
 from kernel_foundry.domain.task import Tolerance
 

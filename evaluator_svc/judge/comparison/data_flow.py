@@ -11,13 +11,13 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.comparison.checks import figures
-from evaluator_svc.judge.comparison.compare import ExpectedOutput
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     StrayWrites,
     check_output,
     judge_outputs,
 )
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.messages.exchange import RunComparison
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import RoundingNoise
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
+from evaluator_svc.judge.inputs.input_set import InputSet
 from kernel_foundry.errors import TaskInvalidError
 
 _NOISE_SEED = 1
@@ -66,3 +66,27 @@ def reference_outputs(
         seconds=time.perf_counter() - started,
         note=note,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """What stands for the exact result of a reference."""
+
+    outputs: tuple[torch.Tensor, ...]
+    inexact_because: str = ""
+    """Why they are no more exact than the reference's own; empty: they are float64."""
+
+
+def exact_or_own(input_set: InputSet) -> Exact:
+    """Return the reference in float64, or its own outputs where that cannot be had.
+
+    Raises:
+        TaskInvalidError: the reference raises in its own formats, too.
+    """
+    try:
+        return Exact(outputs=input_set.run(dtype=torch.float64))
+    except torch.OutOfMemoryError:
+        reason = "there is no memory for it"
+    except TaskInvalidError as error:
+        reason = error.message
+    return Exact(outputs=input_set.expected(), inexact_because=reason)

@@ -11,7 +11,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.messages.judge import FarElements
 
 TOLD_SHARE: Final = 1 / 1024

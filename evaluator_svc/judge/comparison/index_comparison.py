@@ -12,8 +12,8 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import SAFETY, RoundingNoise
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.comparison.rounding_noise import SAFETY, RoundingNoise
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.indexed_values import IndexedValues, IndexLog
 from kernel_foundry.errors import TaskInvalidError
 

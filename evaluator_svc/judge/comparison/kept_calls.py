@@ -26,8 +26,8 @@ from evaluator_svc.judge.comparison.verify import (
     check_output,
     judge_outputs,
 )
-from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.timed_calls.call_inputs import CallValues
 from evaluator_svc.messages.exchange import KeptOutput, RunComparison
 from evaluator_svc.messages.judge import KeptClaim, PrecisionReply
 from kernel_foundry.domain.check import CheckKind

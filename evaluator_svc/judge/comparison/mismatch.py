@@ -11,7 +11,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.comparison.borders import border_finding
-from evaluator_svc.judge.comparison.compare import ExpectedOutput
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.reference.formats import computable
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance

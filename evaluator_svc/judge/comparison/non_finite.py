@@ -10,8 +10,9 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import compare_output, expect
+from evaluator_svc.judge.comparison.compare import compare_output
 from evaluator_svc.judge.comparison.verify import OutputCheck
+from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.reference.operators import OperatorLog

@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.relative_errors import relative_errors
+from evaluator_svc.judge.tensors.relative_errors import relative_errors
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 
 _SAMPLE_ELEMENTS: Final = 1 << 18

@@ -12,9 +12,7 @@ from typing import Final, Self
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import RoundingNoise
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
-from evaluator_svc.judge.comparison.compare import groups_of
 from evaluator_svc.judge.comparison.exact_reference import reference_outputs
 from evaluator_svc.judge.comparison.far_elements import (
     PERTURBATION_SEEDS,
@@ -32,10 +30,12 @@ from evaluator_svc.judge.comparison.output_errors import (
     rms_error,
     small_columns,
 )
-from evaluator_svc.judge.draws.call_inputs import CallValues
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.formats import is_narrow
+from evaluator_svc.judge.tensors.scales import groups_of
+from evaluator_svc.judge.timed_calls.call_inputs import CallValues
 from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.errors import TaskInvalidError

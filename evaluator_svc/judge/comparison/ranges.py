@@ -7,10 +7,10 @@ from typing import Final
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
+from evaluator_svc.judge.comparison.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.comparison.non_finite import wrong_numbers
 from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
-from evaluator_svc.judge.draws.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.messages.exchange import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange

@@ -16,7 +16,7 @@ from evaluator_svc.judge.comparison.checks import (
     guards_check,
     inputs_check,
 )
-from evaluator_svc.judge.comparison.compare import ExpectedOutput, compare_output
+from evaluator_svc.judge.comparison.compare import compare_output
 from evaluator_svc.judge.comparison.index_comparison import count_misplaced
 from evaluator_svc.judge.comparison.mismatch import (
     MAX_EXPLAINED_ELEMENTS,
@@ -26,9 +26,10 @@ from evaluator_svc.judge.comparison.mismatch import (
     stray_finding,
     unstable_finding,
 )
-from evaluator_svc.judge.draws.call_inputs import CallValues
-from evaluator_svc.judge.draws.rounded_codes import allowed_codes
+from evaluator_svc.judge.comparison.rounded_codes import allowed_codes
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.timed_calls.call_inputs import CallValues
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS, RunComparison
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

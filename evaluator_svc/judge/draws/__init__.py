@@ -1,1 +1,1 @@
-"""Inputs and parameters: drawn, laid out in shared buffers, changed."""
+"""Inputs and parameters in buffers that the judge shares with a runner."""

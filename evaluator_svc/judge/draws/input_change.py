@@ -11,8 +11,8 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.structure import is_structured
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.tensors.structure import is_structured
 
 _SHARE: Final = 64
 """Of a tensor's elements one in so many is replaced…"""

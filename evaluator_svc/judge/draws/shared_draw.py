@@ -17,13 +17,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import ExpectedOutput, expect
-from evaluator_svc.judge.draws.call_inputs import (
-    CallValues,
-    change,
-    redrawn_tensors,
-    with_call_values,
-)
+from evaluator_svc.judge.draws.expected_output import ExpectedOutput, expect
 from evaluator_svc.judge.draws.guards import GuardedBuffer, guards_of
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
@@ -33,11 +27,17 @@ from evaluator_svc.judge.draws.input_change import (
     patch,
     replacements,
 )
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.mixed_rows import with_mixed_rows
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
+from evaluator_svc.judge.timed_calls.call_inputs import (
+    CallValues,
+    change,
+    redrawn_tensors,
+    with_call_values,
+)
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
+from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
@@ -402,10 +402,10 @@ class SharedDraw:
         distribution = self.distributions[seed]
         if distribution in _AS_IN_A_CALL:
             # Between its outliers a row must look like those of a timed call.
-            return in_range(self.prepared, self._as_in_a_call(seed), distribution)
+            return with_distribution(self.prepared, self._as_in_a_call(seed), distribution)
         if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
             self._ordinary = self.prepared.input_set(self.seeds[seed], is_telling=True)
-        return in_range(self.prepared, self._ordinary, distribution)
+        return with_distribution(self.prepared, self._ordinary, distribution)
 
     def _telling(self, seed: int) -> InputSet:
         return self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)

@@ -1,1 +1,1 @@
-"""What is known of a reference: its module, arguments, names, graph, costs."""
+"""What is known of a reference: its module, arguments, names, formats, operators."""

@@ -2,8 +2,8 @@
 
 Found where the reference runs, by its operators: what follows from an input is traced until it
 indexes something, is compared with places or with a single class, decides a size, or is a result.
-Of a number any size may be asked for (`draws/unusual_integers.py`), of a place none. What indices
-of an output look up is in `indexed_values.py`.
+Of a number any size may be asked for (`unusual_values/unusual_integers.py`), of a place none. What
+indices of an output look up is in `indexed_values.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """ATen operators as torch runs them: names, arguments, whether they round, a log of what ran.
 
-What a reference's exported graph says of its operators is in `graph.py`, `cost.py` and `needed.py`.
+What a reference's exported graph says of its operators is in `judge/graph`.
 """
 
 from collections import Counter

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import torch
 
-from evaluator_svc.judge.comparison.relative_errors import largest_error
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.formats import narrowest
+from evaluator_svc.judge.tensors.relative_errors import largest_error
 from kernel_foundry.errors import TaskInvalidError
 
 

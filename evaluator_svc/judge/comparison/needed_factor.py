@@ -1,6 +1,6 @@
 """How well the reference is defined on unusual values, output by output.
 
-Values become unusual in `changed_values.py`.
+Values become unusual in `judge/unusual_values`.
 """
 
 import math
@@ -11,27 +11,17 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import (
-    CEILING,
-    SAFETY,
-    UNKNOWN,
-    RoundingNoise,
-    exact_or_own,
-)
-from evaluator_svc.judge.comparison.compare import group_scale, groups_of
+from evaluator_svc.judge.comparison.exact_reference import exact_or_own
 from evaluator_svc.judge.comparison.index_comparison import exact_indices
-from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.comparison.rounding_noise import CEILING, SAFETY, UNKNOWN, RoundingNoise
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.scales import group_scale, groups_of
+from evaluator_svc.judge.unusual_values.distributions import WEIGHTS
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
 
 USUAL_FACTOR: Final = 4.0
-WEIGHTS: Final = (
-    Distribution.WEIGHTS,
-    Distribution.USUAL_WEIGHTS,
-    Distribution.WEIGHT_OUTLIERS,
-)
-"""Of parameters."""
 _CANCELLING: Final = (
     Distribution.OFFSET,
     Distribution.OUTLIERS,

@@ -3,45 +3,41 @@
 Inputs are changed only where they keep their structure: of floating point, and integers by a
 distribution of their own where they stand for no place, length or class. Parameters have
 distributions of their own, on ordinary inputs: whatever they start as, they may become anything,
-but for those that are frozen, buffers, and constants of the task. What admission finds of a task
-here tells evaluations where the reference is defined well enough to hold candidates to it.
+but for those that are frozen, buffers, and constants of the task. On which of them candidates are
+tried is in `admission/value_ranges.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.alike_inputs import with_alike_inputs
-from evaluator_svc.judge.draws.changed_matrices import cycles, is_graph
-from evaluator_svc.judge.draws.changed_values import (
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.structure import keeps_structure
+from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
+from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
+from evaluator_svc.judge.unusual_values.changed_values import (
     CHANGES,
     few,
     large,
     outliers,
     weights,
 )
-from evaluator_svc.judge.draws.dense_inputs import with_dense_inputs
-from evaluator_svc.judge.draws.extreme_rows import with_extreme_rows
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.needed_factor import (
-    USUAL_FACTOR,
-    WEIGHTS,
-    needed_factor,
-)
-from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.draws.structure import keeps_structure
-from evaluator_svc.judge.draws.unusual_integers import with_large_integers
-from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.memory_needs import has_ranges_size
-from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
-from kernel_foundry.domain.task import Tolerance
+from evaluator_svc.judge.unusual_values.dense_inputs import with_dense_inputs
+from evaluator_svc.judge.unusual_values.extreme_rows import with_extreme_rows
+from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
+from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 
-_REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
-"""Kernels may flush denormals and treat NaN as they like: a difference is reported, no more."""
+WEIGHTS: Final = (
+    Distribution.WEIGHTS,
+    Distribution.USUAL_WEIGHTS,
+    Distribution.WEIGHT_OUTLIERS,
+)
+"""Of parameters."""
 _BY_ELEMENT: Final = (
     Distribution.SPARSE,
     Distribution.SIGNS,
@@ -57,11 +53,9 @@ _SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
 """They ask which signs the reference is defined on."""
 _OF_MANY: Final = (Distribution.NEAR_ONE, Distribution.NEAR_ZERO)
 """Of references that multiply or add up many elements."""
-_OTHERS_FACTOR: Final = 2.0
-"""Times the factors found on a smaller workload, where they are not found out anew."""
 
 
-def in_range(
+def with_distribution(
     prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
 ) -> InputSet:
     """Return a copy of `input_set`, a draw of `prepared`, that is of `distribution`."""
@@ -192,102 +186,3 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     inputs = [_where_free(tensor, partial(large, sign=-1.0)) for tensor in ordinary.inputs]
     turned = ordinary.with_values(inputs, ordinary.state)
     return -1.0 if _is_defined(prepared, turned) else 1.0
-
-
-def find_value_ranges(
-    prepared: Sequence[PreparedWorkload], tolerance: Tolerance, seed: int
-) -> dict[str, tuple[ValueRange, ...]]:
-    """Return what candidates are tried on besides ordinary inputs, by workload.
-
-    On the smallest workload, a held-out one if there is any, and on every one that is timed. Found
-    out on the smallest ones; where a workload is too large for the copies that this takes, and on
-    further ones that are timed, with twice the factors.
-
-    Args:
-        prepared: All workloads of a task.
-        tolerance: What candidates are held to on ordinary inputs.
-        seed: Of the inputs that the reference is tried on.
-    """
-    found: dict[str, tuple[ValueRange, ...]] = {}
-    known: tuple[ValueRange, ...] = ()
-    for item in _smallest(prepared):
-        ranges = _doubled(known)
-        if not item.is_large:
-            ordinary = item.input_set(seed)
-            known = ranges = tuple(_tried(item, ordinary, tolerance))
-        found[item.workload.name] = ranges
-    binding = _doubled([value_range for value_range in known if value_range.is_binding])
-    for item in _fitting(prepared):
-        if not item.workload.held_out:
-            found.setdefault(item.workload.name, binding)
-    return {workload: ranges for workload, ranges in found.items() if ranges}
-
-
-def _tried(
-    prepared: PreparedWorkload, ordinary: InputSet, tolerance: Tolerance
-) -> Iterator[ValueRange]:
-    has_large_weights = False
-    for distribution in Distribution:
-        if distribution is Distribution.USUAL_WEIGHTS and has_large_weights:
-            continue
-        value_range = _value_range(prepared, ordinary, distribution, tolerance)
-        if value_range is not None:
-            has_large_weights |= distribution is Distribution.WEIGHTS
-            yield value_range
-
-
-def _doubled(ranges: Sequence[ValueRange]) -> tuple[ValueRange, ...]:
-    return tuple(replace(r, factor=_OTHERS_FACTOR * r.factor) for r in ranges)
-
-
-def _fitting(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
-    """Return the workloads with inputs or parameters that unusual ones can be made of."""
-    return [
-        item
-        for item in prepared
-        if (has_ranges_size(item.sizes) or item.is_repeatable)
-        and (
-            any(t.role is TensorRole.INPUT for t in item.tensors)
-            or any(rule.is_free for rule in item.rules)
-        )
-    ]
-
-
-def _smallest(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
-    """Return the smallest workload, a held-out one if there is any, and the smallest timed one."""
-    order = sorted(
-        _fitting(prepared), key=lambda item: (not item.workload.held_out, item.size_bytes)
-    )
-    timed = [item for item in order if not item.workload.held_out]
-    return list(dict.fromkeys((*order[:1], *timed[:1])))
-
-
-def _value_range(
-    prepared: PreparedWorkload,
-    ordinary: InputSet,
-    distribution: Distribution,
-    tolerance: Tolerance,
-) -> ValueRange | None:
-    """Return how candidates are held to a distribution; None where the reference is not defined."""
-    try:
-        changed = in_range(prepared, ordinary, distribution)
-        if all(new is old for new, old in zip(changed.pristine, ordinary.pristine, strict=True)):
-            return None
-        if not prepared.takes(changed.inputs, changed.state):
-            return None
-        expected = changed.expected()
-        if distribution in _REPORTED:
-            return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=False)
-        needed = needed_factor(changed, distribution, tolerance)
-    except TaskInvalidError:
-        return None
-    if needed is None:
-        return None
-    held = set(range(len(expected))).difference(needed.left_out, needed.tied)
-    left_out = sorted({*needed.left_out, *needed.tied}) if held else needed.left_out
-    return ValueRange(
-        distribution=distribution,
-        factor=needed.factor,
-        is_binding=bool(held),
-        left_out=tuple(left_out),
-    )

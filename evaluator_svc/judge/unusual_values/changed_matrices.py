@@ -7,9 +7,9 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.structure import is_symmetric
-from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS, EXPONENTS, generator_of
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.structure import is_symmetric
+from evaluator_svc.judge.tensors.tensor_parts import BLOCK_ELEMENTS, EXPONENTS, generator_of
 
 _LEAST_COUPLING: Final = 4
 """Least that BLOCKS takes away from the exponents of elements between two blocks."""

@@ -4,11 +4,11 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import structures, sums_to_one
-from evaluator_svc.judge.draws.tensor_parts import generator_of_stream
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.tensors.structure import structures, sums_to_one
+from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
 
 _SHARE: Final = 8
 """One row, or label, in so many is of each kind."""

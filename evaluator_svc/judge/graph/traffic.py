@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator_svc.judge.reference.needed import needed_elements
+from evaluator_svc.judge.graph.needed import needed_elements
 from evaluator_svc.memory_needs import tensor_bytes
 from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
 from kernel_foundry.domain.device import Peaks

@@ -12,10 +12,10 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import keeps_structure
-from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.tensors.structure import keeps_structure
+from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 
 _BLOCKS_OF_EACH: Final = 4
@@ -80,7 +80,7 @@ def _mixed(
         for i, rows in lines.items():
             at = places.to(rows.device)
             taken[i] = rows[at].reshape(len(places), *_shape_of_row(ordinary.inputs[i], count))
-        changed = in_range(prepared, ordinary.with_values(taken, ordinary.state), kind)
+        changed = with_distribution(prepared, ordinary.with_values(taken, ordinary.state), kind)
         for i, result in results.items():
             result[places.to(result.device)] = changed.inputs[i].reshape(len(places), -1)
     return results

@@ -12,8 +12,8 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.structure import structures
 
 _LEAST: Final = 32
 """Elements; fewer tell nothing."""

@@ -2,7 +2,7 @@
 
 Worked on in blocks, so that a large tensor takes no more than its changed copy. Zeros stay zeros
 where the change could break a mask or half of a triangular matrix. Which tensors are changed is in
-`value_ranges.py`.
+`distributions.py`.
 """
 
 import math
@@ -11,9 +11,9 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.changed_matrices import scaled_sides, two_blocks
-from evaluator_svc.judge.draws.structure import is_in_order, is_symmetric, keeps_structure
-from evaluator_svc.judge.draws.tensor_parts import (
+from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.structure import is_in_order, is_symmetric, keeps_structure
+from evaluator_svc.judge.tensors.tensor_parts import (
     BLOCK_ELEMENTS,
     EXPONENTS,
     LARGE_FACTOR,
@@ -26,8 +26,8 @@ from evaluator_svc.judge.draws.tensor_parts import (
     root_mean_square,
     rows_of,
 )
-from evaluator_svc.judge.draws.whole_numbers import absolute, odd_numbers
-from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.unusual_values.changed_matrices import scaled_sides, two_blocks
+from evaluator_svc.judge.unusual_values.whole_numbers import absolute, odd_numbers
 from kernel_foundry.domain.admission import Distribution
 
 _OFFSET_IN_RMS: Final = 16.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.judge.reference.cost import Cost
+from evaluator_svc.judge.graph.cost import Cost
 from kernel_foundry.domain.device import Peaks
 
 FMA: Final = "FMA"

@@ -9,11 +9,11 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import structures
-from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS, generator_of_stream
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.tensors.tensor_parts import BLOCK_ELEMENTS, generator_of_stream
 
 _LEAST_LENGTH: Final = 8
 """Fewest places of a row that is moved."""

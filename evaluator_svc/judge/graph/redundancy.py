@@ -15,8 +15,8 @@ from typing import Any, Final
 import torch
 from torch import fx, nn
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.operators import operator_name
 
 _SAMPLE_ELEMENTS: Final = 4096

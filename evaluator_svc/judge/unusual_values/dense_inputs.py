@@ -2,17 +2,17 @@
 
 A kernel may leave out what is always zero only where the task says that its values are
 `constants`. Triangular matrices keep their half: that is what they are called. Zeros of parameters
-are filled in `redraw.py`.
+are filled in `inputs/parameters.py`.
 """
 
 from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import is_symmetric, keeps_structure
-from evaluator_svc.judge.draws.tensor_parts import blocks_of, generator_of_stream
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.tensors.structure import is_symmetric, keeps_structure
+from evaluator_svc.judge.tensors.tensor_parts import blocks_of, generator_of_stream
 
 _STREAM: Final = 0x52DC_E729_38B3_4F27
 """Tells these draws from those of the inputs."""

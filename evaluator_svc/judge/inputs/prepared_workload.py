@@ -11,12 +11,11 @@ from functools import cached_property
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.layout import lay_out
-from evaluator_svc.judge.draws.output_formats import output_roundings
-from evaluator_svc.judge.draws.redraw import RedrawRule, dense, fixed, redraw, redraw_rules
-from evaluator_svc.judge.draws.structure import structures, zeros_lie_alike
-from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.output_formats import output_roundings
+from evaluator_svc.judge.inputs.parameters import RedrawRule, dense, fixed, redraw, redraw_rules
+from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.memory.layout import lay_out
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.formats import computable, narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
@@ -24,6 +23,7 @@ from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.operators import OperatorLog
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS
 from kernel_foundry.domain.admission import TensorRole
@@ -73,7 +73,7 @@ _UNCOUNTED = ("attention", "gru", "lstm", "rnn")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CodeShare:
-    """Which share of an output's whole numbers rounding decides; `rounded_codes` finds it out."""
+    """The share of an output's whole numbers that rounding decides, found in `rounded_codes.py`."""
 
     by_rounding: float = 0.0
     """That one rounding error moves, in proportion to what many move."""
@@ -145,19 +145,19 @@ class PreparedWorkload:
         self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
         """Whether admission does without copies."""
         self.large_sign: float | None = None
-        """Which sign large inputs get; None until `value_ranges` has found out."""
+        """Which sign large inputs get; it and the next three are None until `distributions.py` asks."""
         self.any_integer_sign: bool | None = None
-        """Whether large integers have both signs; None until `value_ranges` has found out."""
+        """Whether large integers have both signs."""
         self.has_empty_rows: bool | None = None
-        """Whether masks may keep nothing of a row; None until `value_ranges` has found out."""
+        """Whether masks may keep nothing of a row."""
         self.any_weight_sign: bool | None = None
-        """Whether unusual parameters have both signs; None until `value_ranges` has found out."""
+        """Whether unusual parameters have both signs."""
         self.redrawn: tuple[str, ...] | None = None
         """As which type each input and parameter is redrawn before a timed call; None until
-        `call_inputs` has found out."""
+        `call_inputs.py` has found out."""
         self.code_shares: tuple[CodeShare, ...] | None = None
-        """Share of each output's whole numbers that rounding decides; None until `rounded_codes`
-        has found out."""
+        """Share of each output's whole numbers that rounding decides; None until
+        `rounded_codes.py` has found out."""
         self._exact_seconds: list[float] = []
 
     def input_set(self, seed: int, *, is_telling: bool = False, in_place: bool = False) -> InputSet:

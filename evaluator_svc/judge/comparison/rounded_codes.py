@@ -15,9 +15,13 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import RoundingNoise
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, CodeShare, PreparedWorkload
+from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import (
+    PREPARATION_SEED,
+    CodeShare,
+    PreparedWorkload,
+)
 
 _UNITS: Final = 32.0
 """Units in the last place that results are moved by: so many more codes tell the share."""

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from evaluator_svc.judge.draws.redraw import RedrawRule, redraw
+from evaluator_svc.judge.inputs.parameters import RedrawRule, redraw
 from evaluator_svc.judge.reference.arguments import Arguments, read_arguments
 from evaluator_svc.judge.reference.formats import WideningMode, widen_state, widened
 from evaluator_svc.judge.reference.task_module import TaskModule, seed_all

@@ -10,9 +10,9 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from evaluator_svc.judge.draws.input_set import flatten_outputs
+from evaluator_svc.judge.graph.graph import export_graph
+from evaluator_svc.judge.inputs.input_set import flatten_outputs
 from evaluator_svc.judge.reference.arguments import read_arguments
-from evaluator_svc.judge.reference.graph import export_graph
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.messages.judge import DescribeReply

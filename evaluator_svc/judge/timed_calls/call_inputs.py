@@ -13,14 +13,15 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import CHUNK_ELEMENTS, all_finite
-from evaluator_svc.judge.draws.exchangeable import is_exchangeable
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.name_table import dtype_name
+from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
+from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.tensors.tensor_parts import all_finite
+from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
 from evaluator_svc.messages.exchange import RedrawRows
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.errors import TaskInvalidError

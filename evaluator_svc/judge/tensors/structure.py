@@ -1,8 +1,8 @@
 """What binds the elements of a tensor to each other, so that a kernel may rely on it.
 
 Order, symmetry, rows that sum to one, labels: a reference's inputs promise these, where size and
-sign of ordinary values are an accident. Tensors are changed in `changed_values.py` and
-`input_change.py`.
+sign of ordinary values are an accident. Tensors are changed in `judge/unusual_values` and
+`draws/input_change.py`.
 """
 
 import itertools

@@ -84,6 +84,11 @@ def blocks_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return torch.split(tensor.reshape(-1), BLOCK_ELEMENTS)
 
 
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Return whether all values are finite; a sum that is one says so at once."""
+    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
+
+
 def random_signs(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return 1 or -1 for each element."""
     drawn = torch.randint(0, 2, values.shape, generator=generator, device=values.device)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaluator_svc.judge.reference.graph import operands
+from evaluator_svc.judge.graph.graph import operands
 from kernel_foundry.domain.admission import GraphNode
 
 _MOVING: Final = frozenset({

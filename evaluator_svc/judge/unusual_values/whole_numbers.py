@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.tensor_parts import (
+from evaluator_svc.judge.tensors.tensor_parts import (
     LARGE_FACTOR,
     LEAST_ROW,
     by_block,

@@ -8,11 +8,11 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.draws.structure import is_whole, structures
-from evaluator_svc.judge.draws.whole_numbers import large_integers, with_fractions
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.structure import is_whole, structures
+from evaluator_svc.judge.unusual_values.whole_numbers import large_integers, with_fractions
 
 _CODES: Final = 256
 """So many values or fewer may be classes; more are numbers, whatever they look up in the end…"""

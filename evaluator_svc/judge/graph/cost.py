@@ -12,8 +12,8 @@ from typing import Final
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.reference.graph import operands
+from evaluator_svc.judge.graph.graph import operands
+from evaluator_svc.judge.inputs.input_set import InputSet
 from kernel_foundry.domain.admission import GraphNode
 
 _COUNTED_BY_TORCH: Final = (

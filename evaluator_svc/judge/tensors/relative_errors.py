@@ -5,7 +5,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import group_scale, groups_of, row_chunks
+from evaluator_svc.judge.tensors.scales import group_scale, groups_of, row_chunks
 
 _CHUNK_ELEMENTS: Final = {"cpu": 1 << 17, "cuda": 1 << 24}
 """Elements worked on at a time: several temporaries of them in float64, which a CPU's cache is to

@@ -1,0 +1,1 @@
+"""Inputs and parameters of a workload, drawn from a seed."""

@@ -1,0 +1,1 @@
+"""What one tensor's values tell: structure, the scales of its rows, errors."""

@@ -1,0 +1,93 @@
+"""Which elements of an output share a scale, and what that is: the root mean square of them.
+
+Of the element's row (of its image, for batches of images), since one output can span ten orders of
+magnitude; of its column where rows are a few elements, as those of points and angles.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+CHUNK_ELEMENTS: Final = 1 << 26
+"""Most elements that are worked on with temporaries."""
+
+_MIN_GROUP: Final = 16
+"""Fewest elements with a scale of their own: the scale of a few is as noisy as they are."""
+
+_SCALE_FLOOR: Final = 1e-6
+"""Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
+
+_COLUMN_FLOOR: Final = 1e-3
+"""The same of a column: what cancels there had the size of its row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Which elements of an output share a scale: element i is of group i // inner % count."""
+
+    count: int
+    inner: int
+    """Neighbours in memory; 1 for columns."""
+
+    @property
+    def is_columns(self) -> bool:
+        """Whether each group is a column of the lines."""
+        return self.inner == 1 and self.count > 1
+
+    def lines(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a tensor as matrix: each line is a group, or has an element of each."""
+        return tensor.reshape(-1, self.count if self.is_columns else self.inner)
+
+    def scale_of(self, scale: torch.Tensor, start: int, stop: int) -> torch.Tensor:
+        """Return the groups' scales, to be broadcast over some of the lines."""
+        return scale[None, :] if self.is_columns else scale[start:stop, None]
+
+
+def group_scale(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the root mean square of each group of a floating-point tensor, float32.
+
+    Works in pieces of `CHUNK_ELEMENTS`, so that large tensors need no large temporaries.
+    """
+    groups = groups_of(tuple(tensor.shape))
+    lines = groups.lines(tensor)
+    axis = 0 if groups.is_columns else 1
+    norms = [torch.linalg.vector_norm(p.float(), dim=axis) for p in row_chunks(lines)]
+    norm = torch.stack(norms).norm(dim=0) if groups.is_columns else torch.cat(norms)
+    scale = norm.div_(math.sqrt(lines.shape[axis])).nan_to_num_(nan=0.0, posinf=0.0)
+    whole = math.sqrt(float(scale.double().square().mean()))
+    floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
+    return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
+
+
+def row_chunks(grouped: torch.Tensor, elements: int | None = None) -> Iterator[torch.Tensor]:
+    """Yield views of consecutive rows, each a single row or of at most `elements` elements.
+
+    None: `CHUNK_ELEMENTS`.
+    """
+    rows = max((elements or CHUNK_ELEMENTS) // max(grouped.shape[1], 1), 1)
+    for start in range(0, len(grouped), rows):
+        yield grouped[start : start + rows]
+
+
+def groups_of(shape: tuple[int, ...]) -> Groups:
+    """Return the rows of a matrix, the channels of images (rank 4 and up), or short columns.
+
+    Where no rows but the whole would be a group, and the last axes have few places, each of these
+    is a group of its own.
+    """
+    axis = 2 if len(shape) >= 4 else len(shape) - 1
+    while axis > 0 and math.prod(shape[axis:]) < _MIN_GROUP:
+        axis -= 1
+    if axis > 0:
+        return Groups(count=math.prod(shape[:axis]), inner=max(math.prod(shape[axis:]), 1))
+    size, columns = math.prod(shape), 1
+    for length in reversed(shape):
+        if columns * length >= _MIN_GROUP:
+            break
+        columns *= length
+    if columns > 1 and size >= _MIN_GROUP * columns:
+        return Groups(count=columns, inner=1)
+    return Groups(count=1, inner=max(size, 1))

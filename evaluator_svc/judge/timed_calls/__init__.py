@@ -1,0 +1,1 @@
+"""What changes in inputs and weights before each timed call."""

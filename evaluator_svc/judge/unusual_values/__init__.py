@@ -1,0 +1,1 @@
+"""Inputs and parameters of unusual values, which show what ordinary ones hide."""
