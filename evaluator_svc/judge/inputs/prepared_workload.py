@@ -145,7 +145,7 @@ class PreparedWorkload:
         self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
         """Whether admission does without copies."""
         self.large_sign: float | None = None
-        """Which sign large inputs get; it and the next three are None until `distributions.py` asks."""
+        """Which sign large inputs get; None, as the next three, until `distributions.py` asks."""
         self.any_integer_sign: bool | None = None
         """Whether large integers have both signs."""
         self.has_empty_rows: bool | None = None
