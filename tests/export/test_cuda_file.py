@@ -129,6 +129,19 @@ def test_a_captured_graph_stays_right_when_weights_change(fast: ModuleType) -> N
         torch.testing.assert_close(y, model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_gradients_on_a_gpu_are_the_references(fast: ModuleType) -> None:
+    model = fast.Module(*ARGUMENTS).cuda()
+    x = torch.randn(17, 48, device="cuda", requires_grad=True)
+    asked = [x, model.linear.weight, model.linear.bias]
+    with torch.cuda.stream(torch.cuda.Stream()):
+        found = torch.autograd.grad(model(x).square().sum(), asked)
+    torch.cuda.synchronize()
+    wanted = torch.autograd.grad((model.linear(x) * 2.0).square().sum(), asked)
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
+
+
 # `opcheck` runs backward: autograd's thread of the device calls cuBLAS before it has a context, and
 # torch warns that it takes the primary one, which is right.
 @pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS, but there was no:UserWarning")

@@ -1,8 +1,5 @@
 """Where work of a GPU is queued: the queue that it has by default, and no other."""
 
-import contextlib
-from contextlib import AbstractContextManager
-from typing import Any
 
 import torch
 
@@ -23,8 +20,3 @@ def join(_moment: None, _tensors: list[torch.Tensor]) -> None:
 def is_captured() -> bool:
     """Return False: what is queued by default goes into no graph."""
     return False
-
-
-def same_queue(_tensor: torch.Tensor) -> AbstractContextManager[Any]:
-    """Return a context that changes nothing: all threads queue work in one place."""
-    return contextlib.nullcontext()

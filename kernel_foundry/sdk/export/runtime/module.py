@@ -5,11 +5,11 @@ call without gradients.
 """
 
 import collections
-import contextvars
+import contextlib
 import inspect
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -33,7 +33,6 @@ from kernel_foundry.sdk.export.runtime.reference import (
     with_weights,
 )
 from kernel_foundry.sdk.export.runtime.same_source import is_same_source
-from kernel_foundry.sdk.export.runtime.streams import same_queue
 from kernel_foundry.sdk.export.runtime.task import (
     DIGEST,
     INPUTS,
@@ -137,29 +136,24 @@ def _backward(ctx: Any, *grads: Any) -> Any:
 def _gradients(
     tensors: list[torch.Tensor], grads: list[torch.Tensor | None], wanted: list[bool], kind: str
 ) -> list[torch.Tensor]:
-    def work() -> list[torch.Tensor]:
-        leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
-        with torch.enable_grad():
-            results = _of_reference(kind_of(kind), leaves)
+    leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
+    asked = [leaf for leaf in leaves if leaf.requires_grad]
+    with _autograd():
+        results = _of_reference(kind_of(kind), leaves)
         pairs = [
             (result, grad)
             for result, grad in zip(results, grads, strict=True)
             if grad is not None and result.requires_grad
         ]
-        asked = [leaf for leaf in leaves if leaf.requires_grad]
         if not pairs:
             return [torch.zeros_like(leaf) for leaf in asked]
-        return list(
-            torch.autograd.grad(
-                [result for result, _ in pairs],
-                asked,
-                [grad for _, grad in pairs],
-                allow_unused=True,
-                materialize_grads=True,
-            )
+        found = torch.autograd.grad(
+            [result for result, _ in pairs],
+            asked,
+            [grad for _, grad in pairs],
+            allow_unused=True,
+            materialize_grads=True,
         )
-
-    found = _as_called_by_user(tensors[0], work)
     return [grad.contiguous().clone() for grad in found]
 
 
@@ -170,27 +164,19 @@ def _gradient_shapes(
     return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in chosen]
 
 
-def _as_called_by_user(
-    tensor: torch.Tensor, work: Callable[[], list[torch.Tensor]]
-) -> list[torch.Tensor]:
-    """Run in a thread of its own: below an operator's call, torch records no gradients."""
-    found: list[torch.Tensor] = []
-    failed: list[BaseException] = []
-    queue = same_queue(tensor)
+@contextlib.contextmanager
+def _autograd() -> Iterator[None]:
+    """Let autograd record, which it does not below an operator's call.
 
-    def run() -> None:
-        try:
-            with queue:
-                found.extend(work())
-        except BaseException as error:  # noqa: BLE001  raised again by the caller
-            failed.append(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return found
+    Another thread would record too, but wait for ever on a GPU: the one thread that computes the
+    device's gradients is this one.
+    """
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for key in ("AutogradFunctionality", "AutogradOther", "AutogradNestedTensor"):
+        excluded = excluded.remove(getattr(torch._C.DispatchKey, key))
+    included = torch._C._dispatch_tls_local_include_set()
+    with torch._C._ForceDispatchKeyGuard(included, excluded), torch.enable_grad():
+        yield
 
 
 def _refuse_vmap(*_arguments: Any) -> Any:

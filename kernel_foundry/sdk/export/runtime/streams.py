@@ -1,7 +1,5 @@
 """Where work of a GPU is queued: torch's current stream."""
 
-import contextlib
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import torch
@@ -41,10 +39,3 @@ def join(moment: Moment | None, tensors: list[torch.Tensor]) -> None:
 def is_captured() -> bool:
     """Return whether what is queued now goes into a graph, which may run again later."""
     return torch.cuda.is_current_stream_capturing()
-
-
-def same_queue(tensor: torch.Tensor) -> AbstractContextManager[Any]:
-    """Return a context in which another thread queues work of a tensor's device as this one."""
-    if not tensor.is_cuda:
-        return contextlib.nullcontext()
-    return torch.cuda.stream(torch.cuda.current_stream(tensor.device))
