@@ -1,7 +1,7 @@
 """The archive: implements `kernel_foundry.ports.Archive` over a store.
 
 Keeps each run's numbers in memory and lets the store decide every race: several processes may
-select from one run and tell into it. Over gRPC: `service.py`.
+select from one run and add to it. Over gRPC: `service.py`.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
+    ArchivedEvaluation,
     ArchiveStats,
     Elite,
     LeaseHolder,
@@ -31,7 +32,6 @@ from kernel_foundry.domain.archive import (
     RunSpec,
     RunState,
     Selection,
-    ToldEvaluation,
 )
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
@@ -49,10 +49,10 @@ from kernel_foundry.errors import (
 T = TypeVar("T")
 
 OPEN_RUNS: Final = 16
-"""Runs kept in memory, the ones used last; one of 100,000 told takes some tens of megabytes."""
+"""Runs kept in memory, the ones used last; 100,000 evaluations take some tens of megabytes."""
 
 _READERS: Final = 2
-"""Threads that only read, so that long pages do not hold up a tell."""
+"""Threads that only read, so that long pages do not hold up an addition."""
 
 
 class LocalArchive:
@@ -103,7 +103,7 @@ class LocalArchive:
         return run
 
     async def delete_run(self, name: str) -> None:
-        """Remove a run with everything told to it, for good."""
+        """Remove a run with all its evaluations, for good."""
         await self._call(lambda: self._delete_run(name))
         self._bell.ring()
 
@@ -117,7 +117,7 @@ class LocalArchive:
         """Give a selection back whose proposal came to nothing."""
         await self._ask(run, lambda opened: opened.drop(selection))
 
-    async def tell(
+    async def add(
         self,
         run: str,
         candidate: Candidate,
@@ -127,15 +127,15 @@ class LocalArchive:
         cost_usd: float = 0.0,
         selection: int | None = None,
     ) -> AddResult:
-        """Record a verdict durably, then answer. The same request_id tells once."""
+        """Add a verdict durably, then answer. The same request_id adds once."""
         if not request_id:
-            raise InvalidArgumentError("tell needs a request_id", field="request_id")
+            raise InvalidArgumentError("a request_id is needed", field="request_id")
         check_cost(cost_usd)
 
         def work() -> AddResult:
-            opened = self._opened_for_tell(run, candidate, selection)
+            opened = self._opened_to_add(run, candidate, selection)
             check_verdict(candidate, evaluation, opened.task)
-            return opened.tell(
+            return opened.add(
                 candidate,
                 evaluation,
                 request_id=request_id,
@@ -153,8 +153,8 @@ class LocalArchive:
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
-    ) -> tuple[ToldEvaluation, ...]:
-        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+    ) -> tuple[ArchivedEvaluation, ...]:
+        """Return up to `limit` evaluations with a sequence above `after`, in order."""
         _check_page(after, limit)
         return await self._read(
             lambda: tuple(self._store.evaluations(self._row(run).id, after, limit))
@@ -174,7 +174,7 @@ class LocalArchive:
         return await self._ask(run, lambda opened: tuple(opened.archive.gradient()))
 
     async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
-        """Yield everything told with a sequence above `after`, then what is told as it comes.
+        """Yield all evaluations with a sequence above `after`, then new ones as they come.
 
         The last event has the run's state, once it is no longer running. Of a slow reader one
         page is held.
@@ -194,7 +194,7 @@ class LocalArchive:
         return await self._ask(run, lambda opened: opened.archive.stats())
 
     async def close(self) -> None:
-        """Close the store; everything told is on disk already."""
+        """Close the store; every evaluation is on disk already."""
         self._readers.shutdown()
         await self._call(self._store.close)
         self._owner.shutdown()
@@ -250,7 +250,7 @@ class LocalArchive:
         return row
 
     def _opened(self, row: RunRow) -> OpenRun:
-        """Return the run with everything told so far taken in, also by other processes."""
+        """Return the run with all evaluations so far taken in, also those of other processes."""
         run = self._open.get(row.id)
         if run is None:
             run = self._open[row.id] = OpenRun(self._store, self._elites, row)
@@ -258,20 +258,20 @@ class LocalArchive:
         self._open.move_to_end(row.id)
         while len(self._open) > OPEN_RUNS:
             self._open.popitem(last=False)
-        run.catch_up(row.told_count)
+        run.catch_up(row.evaluation_count)
         return run
 
     def _opened_by_name(self, name: str) -> OpenRun:
         run_id = self._ids.get(name, 0)
         opened = self._open.get(run_id)
-        told_count = self._store.told_count(run_id) if opened is not None else None
-        if opened is None or told_count is None:  # not open here, or deleted since
+        evaluation_count = self._store.evaluation_count(run_id) if opened is not None else None
+        if opened is None or evaluation_count is None:  # not open here, or deleted since
             return self._opened(self._row(name))
         self._open.move_to_end(run_id)
-        opened.catch_up(told_count)
+        opened.catch_up(evaluation_count)
         return opened
 
-    def _opened_for_tell(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun:
+    def _opened_to_add(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun:
         """Return the run; the store is asked only for what is not known of it here."""
         opened = self._open.get(self._ids.get(name, 0))
         if (
@@ -287,29 +287,29 @@ class LocalArchive:
     def _describe(self, row: RunRow) -> Run:
         """Return the run in a row, with the interval of its best verdict, which stands there."""
         best = row.best_sequence
-        told: dict[int, ToldEvaluation] = {}
+        archived: dict[int, ArchivedEvaluation] = {}
         if best is not None:
             # A verdict that cannot be read hides neither its run nor the others.
             with suppress(PlainError):
-                told = self._store.evaluations_at(row.id, [best])
+                archived = self._store.evaluations_at(row.id, [best])
         return Run(
             spec=row.spec,
             state=row.state,
             created_unix_s=row.created_unix_s,
-            told_count=row.told_count,
+            evaluation_count=row.evaluation_count,
             best_speedup=row.best_speedup,
             cost_usd=row.cost_usd,
             budget=row.budget,
             best_speedup_interval=(
-                told[best].evaluation.speedup_interval if best in told else None
+                archived[best].evaluation.speedup_interval if best in archived else None
             ),
         )
 
     def _page(self, name: str, after: int) -> Page:
         row = self._row(name)
-        is_new = row.told_count > after
-        told = self._store.evaluations(row.id, after, PAGE) if is_new else []
-        return Page(told=told, state=row.state, told_count=row.told_count)
+        is_new = row.evaluation_count > after
+        archived = self._store.evaluations(row.id, after, PAGE) if is_new else []
+        return Page(archived=archived, state=row.state, evaluation_count=row.evaluation_count)
 
 
 def _differing(one: RunSpec, other: RunSpec) -> tuple[str, ...]:

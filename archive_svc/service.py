@@ -25,13 +25,13 @@ from kernel_foundry.wire.message import build, read_field
 _Context = ServicerContext[Any, Any]
 
 _PAGE_SIZE = 100
-"""The most runs, elites or told evaluations of one answer."""
+"""The most runs, elites or evaluations of one answer."""
 
 _PAGE_BYTES = 32 * 1024 * 1024
 """Where a page of runs or candidates ends, however few they are: texts may be large."""
 
 _MOST_WATCHERS = 500
-"""Event streams open at a time: each looks for other processes' tells twice a second, in the
+"""Event streams open at a time: each looks for what other processes added twice a second, in the
 threads that all reads share."""
 
 _TRANSITIONS_PAGE_SIZE = 1000
@@ -105,10 +105,10 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         await self._archive.drop_selection(request.run, request.selection)
         return pb2.DropSelectionResponse()
 
-    async def TellEvaluation(
-        self, request: pb2.TellEvaluationRequest, context: _Context
-    ) -> pb2.TellEvaluationResponse:
-        result = await self._archive.tell(
+    async def AddEvaluation(
+        self, request: pb2.AddEvaluationRequest, context: _Context
+    ) -> pb2.AddEvaluationResponse:
+        result = await self._archive.add(
             request.run,
             read_field(Candidate, request, "candidate"),
             read_field(Evaluation, request, "evaluation"),
@@ -116,7 +116,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
             cost_usd=request.cost_usd,
             selection=request.selection if request.HasField("selection") else None,
         )
-        return build(pb2.TellEvaluationResponse, result=result)
+        return build(pb2.AddEvaluationResponse, result=result)
 
     async def ListElites(
         self, request: pb2.ListElitesRequest, context: _Context
@@ -136,10 +136,10 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def ListEvaluations(
         self, request: pb2.ListEvaluationsRequest, context: _Context
     ) -> pb2.ListEvaluationsResponse:
-        told = await self._archive.evaluations(
+        archived = await self._archive.evaluations(
             request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
         )
-        response = build(pb2.ListEvaluationsResponse, evaluations=told)
+        response = build(pb2.ListEvaluationsResponse, evaluations=archived)
         del response.evaluations[_fitting(response.evaluations) :]
         return response
 
@@ -162,7 +162,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         if self._watcher_count >= _MOST_WATCHERS:
             raise TooManyWatchersError(
                 f"{self._watcher_count} event streams are open, as many as this archive serves: "
-                "close some, or ask for the evaluations told so far"
+                "close some, or ask for the evaluations so far"
             )
         self._watcher_count += 1
         try:

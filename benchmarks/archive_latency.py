@@ -1,9 +1,9 @@
-"""Latency, start-up time and memory of an archive service with 100,000 told evaluations.
+"""Latency, start-up time and memory of an archive service with 100,000 evaluations.
 
 Fills a store, starts the service on it as a process of its own, and works as a loop does over a
-UNIX socket: select, then tell, one after the other. Every tell is on disk when it is answered.
+UNIX socket: select, then add, one after the other. An evaluation is on disk when the call returns.
 
-Run: python -m benchmarks.archive_latency [--told 100000] [--rounds 500] [--out FILE]
+Run: python -m benchmarks.archive_latency [--evaluations 100000] [--rounds 500] [--out FILE]
 """
 
 import argparse
@@ -26,7 +26,7 @@ NAME = "archive_latency"
 RUN = "filled"
 
 _TELL_BYTES = 40_000
-"""Pages of the log that a tell fills, about."""
+"""Pages of the log that an evaluation fills, about."""
 
 
 async def measure(
@@ -42,7 +42,7 @@ async def measure(
         first_select_s = time.perf_counter() - started_s
         label = f"measured at {time.time()}"  # a kept store may have been measured before
         variants = Variants(recorded, seed=2, label=label)
-        select_ms, tell_ms = [], []
+        select_ms, add_ms = [], []
         for i in range(rounds):
             before_s = time.perf_counter()
             selection = await archive.select(RUN)
@@ -50,25 +50,25 @@ async def measure(
             parents = (selection.parent.candidate.digest,) if selection.parent else ()
             candidate, evaluation = variants.next(parents)
             asked_s = time.perf_counter()
-            await archive.tell(
+            await archive.add(
                 RUN,
                 candidate,
                 evaluation,
                 request_id=f"{label} {i}",
                 selection=selection.sequence,
             )
-            tell_ms.append((time.perf_counter() - asked_s) * 1e3)
+            add_ms.append((time.perf_counter() - asked_s) * 1e3)
             select_ms.append((selected_s - before_s) * 1e3)
-        told_count = (await archive.get_run(RUN)).told_count
+        evaluation_count = (await archive.get_run(RUN)).evaluation_count
         memory = _memory_mib(process.pid)
         await archive.close()
     return {
-        "told_count": told_count,
+        "evaluation_count": evaluation_count,
         "seconds_until_serving": serving_s,
         "seconds_until_first_select": first_select_s,
         "select_ms": _summary(select_ms),
-        "tell_ms": _summary(tell_ms),
-        "select_and_tell_ms": _summary([s + t for s, t in zip(select_ms, tell_ms, strict=True)]),
+        "add_ms": _summary(add_ms),
+        "select_and_add_ms": _summary([s + t for s, t in zip(select_ms, add_ms, strict=True)]),
         **memory,
     }
 
@@ -93,7 +93,7 @@ def _memory_mib(pid: int) -> dict[str, float]:
 
 
 def _disk_sync_ms(folder: Path) -> float:
-    """Return the median time of a bare write and sync of what a tell writes: its floor."""
+    """Return the median time of a bare write and sync of what an evaluation writes: its floor."""
     seconds = []
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         for _ in range(100):
@@ -108,8 +108,8 @@ def _disk_sync_ms(folder: Path) -> float:
 def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--told", type=int, default=100_000, help="evaluations told before")
-    parser.add_argument("--rounds", type=int, default=500, help="selects and tells measured")
+    parser.add_argument("--evaluations", type=int, default=100_000, help="evaluations added before")
+    parser.add_argument("--rounds", type=int, default=500, help="selections and additions measured")
     parser.add_argument("--store", type=Path, help="keep the filled store here, or take it")
     out_option(parser, NAME)
     options = parser.parse_args()
@@ -121,7 +121,7 @@ def main() -> None:
         filling: dict[str, float] = {}
         if not file.exists():
             started_s = time.perf_counter()
-            fill(store_url, recorded, name=RUN, count=options.told)
+            fill(store_url, recorded, name=RUN, count=options.evaluations)
             filling["seconds_to_fill"] = time.perf_counter() - started_s
         measured = asyncio.run(measure(store_url, folder, recorded, options.rounds))
         measured |= {

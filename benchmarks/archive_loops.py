@@ -1,8 +1,8 @@
-"""Sixteen loops select and tell at once: what is acknowledged is stored, once, without gaps.
+"""Sixteen loops select and add at once: what is acknowledged is stored, once, without gaps.
 
-Four processes serve one store; four others run four loops each, that select, tell, and now and
-then send a tell again as after a lost answer. At the end the store is compared with what the
-loops were told. SQLite, then a PostgreSQL server of its own (Debian's, with fsync on).
+Four processes serve one store; four others run four loops each, that select, add, and now and
+then send an evaluation again as after a lost answer. At the end the store is compared with what the
+loops got as answers. SQLite, then a PostgreSQL server of its own (Debian's, with fsync on).
 
 Run: python -m benchmarks.archive_loops [--seconds 60] [--out FILE]
 """
@@ -34,34 +34,34 @@ RUN: Final = "shared"
 SERVICES: Final = 4
 LOOPS_PER_CLIENT: Final = 4
 REPEAT_SHARE: Final = 0.1
-"""Share of tells that are sent a second time."""
+"""Share of evaluations that are sent a second time."""
 
 
 async def loop(archive: RemoteArchive, variants: Variants, label: str, end_s: float) -> Any:
-    """Select and tell until `end_s`; return the acknowledged requests, selections and errors."""
+    """Select and add until `end_s`; return the acknowledged requests, selections and errors."""
     rng = random.Random(label)
-    told: list[str] = []
+    archived: list[str] = []
     selections: list[int] = []
     errors: list[str] = []
     while time.time() < end_s:
-        request_id = f"{label} {len(told)} {len(errors)}"
+        request_id = f"{label} {len(archived)} {len(errors)}"
         try:
             selection = await archive.select(RUN)
             selections.append(selection.sequence)
             parents = (selection.parent.candidate.digest,) if selection.parent else ()
             candidate, evaluation = variants.next(parents)
             for _ in range(1 + (rng.random() < REPEAT_SHARE)):
-                await archive.tell(
+                await archive.add(
                     RUN,
                     candidate,
                     evaluation,
                     request_id=request_id,
                     selection=selection.sequence,
                 )
-            told.append(request_id)
+            archived.append(request_id)
         except KernelFoundryError as error:  # counted; the bar is none
             errors.append(f"{type(error).__name__}: {error}")
-    return {"told": told, "selections": selections, "errors": errors}
+    return {"archived": archived, "selections": selections, "errors": errors}
 
 
 async def client(number: int, target: str, end_s: float) -> None:
@@ -81,7 +81,7 @@ async def client(number: int, target: str, end_s: float) -> None:
 
 
 async def measure(store_url: str, folder: Path, seconds: float) -> dict[str, Any]:
-    """Run all loops on one store and compare it with what they were told."""
+    """Run all loops on one store and compare it with what they got as answers."""
     recorded = read_recorded(folder)
     targets = [f"unix:{folder / f'{i}.sock'}" for i in range(SERVICES)]
     async with AsyncExitStack() as services:
@@ -110,7 +110,7 @@ async def _client(number: int, target: str, end_s: float) -> list[dict[str, Any]
 
 
 def _compare(store_url: str, known: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    acknowledged = Counter(request for k in known for request in k["told"])
+    acknowledged = Counter(request for k in known for request in k["archived"])
     selections = Counter(s for k in known for s in k["selections"])
     with closing(Store(store_url)) as store:
         run = store.find_run(RUN)
@@ -126,11 +126,11 @@ def _compare(store_url: str, known: list[dict[str, Any]], seconds: float) -> dic
         "lost": len(acknowledged - stored),
         "not_acknowledged": len(stored - acknowledged),
         "duplicates": sum(stored.values()) - len(stored),
-        "gaps": len(set(range(1, run.told_count + 1)) - sequences),
+        "gaps": len(set(range(1, run.evaluation_count + 1)) - sequences),
         "selections": len(selections),
         "selections_given_twice": sum(selections.values()) - len(selections),
         "errors": dict(Counter(error for k in known for error in k["errors"])),
-        "tells_a_second": len(acknowledged) / seconds,
+        "evaluations_a_second": len(acknowledged) / seconds,
     }
 
 

@@ -1,4 +1,4 @@
-"""Runs to measure the archive with: a recorded one, told over and over with changes.
+"""Runs to measure the archive with: a recorded one, added over and over with changes.
 
 `runs/bias_gelu_layernorm.jsonl.gz` is a real run as `export_run` wrote it, so candidates and
 verdicts have the sizes that they have in use.
@@ -50,8 +50,8 @@ def read_recorded(folder: Path) -> RecordedRun:
     import_run(url, RECORDED)
     with closing(Store(url)) as store:
         (run,) = store.list_runs()
-        told = store.evaluations(run.id, 0, run.told_count)
-    return RecordedRun(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in told))
+        archived = store.evaluations(run.id, 0, run.evaluation_count)
+    return RecordedRun(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in archived))
 
 
 class Variants:
@@ -131,7 +131,7 @@ def fill(store_url: str, recorded: RecordedRun, *, name: str, count: int) -> Non
         spec=replace(recorded.spec, name=name, strategy="gradient"),
         state=RunState.RUNNING,
         created_unix_s=time.time(),
-        told_count=count,
+        evaluation_count=count,
         selected_count=count,
     )
     with closing(WholeRuns(store_url)) as runs:

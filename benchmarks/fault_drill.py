@@ -27,7 +27,7 @@ from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.llm.retrying import ModelRetryPolicy
 from kernel_foundry.domain.account import RunAccount
-from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunSpec, Selection
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
@@ -210,13 +210,13 @@ async def _evolve(
         await archive.close()
 
 
-async def _stored(folder: Path) -> list[ToldEvaluation]:
+async def _stored(folder: Path) -> list[ArchivedEvaluation]:
     """Return all that the archive keeps of proposals."""
-    archive, after, found = LocalArchive(_runs_url(folder)), 0, list[ToldEvaluation]()
+    archive, after, found = LocalArchive(_runs_url(folder)), 0, list[ArchivedEvaluation]()
     try:
-        while told := await archive.evaluations(RUN, after=after):
-            found += [one for one in told if one.selection is not None]
-            after = told[-1].sequence
+        while archived := await archive.evaluations(RUN, after=after):
+            found += [one for one in archived if one.selection is not None]
+            after = archived[-1].sequence
     finally:
         await archive.close()
     return found
@@ -238,20 +238,20 @@ def _store_url(folder: Path) -> str:
     return f"sqlite:///{folder / 'generator.db'}"
 
 
-def _proposals(watch: Watch, stored: list[ToldEvaluation]) -> dict[str, Any]:
+def _proposals(watch: Watch, stored: list[ArchivedEvaluation]) -> dict[str, Any]:
     """Compare what was proposed with what is stored or was given back."""
-    told = [one.selection for one in stored]
+    archived = [one.selection for one in stored]
     repeats = len(watch.dropped) - (len(watch.selected) - watch.proposals)
     return {
         "proposals": watch.proposals,
-        "stored": len(told),
+        "stored": len(archived),
         "given_back_as_repeats": repeats,
         "calls_that_no_model_answered": watch.unanswered,
-        "lost": watch.proposals - len(set(told)) - repeats,
-        "selections_without_an_end": len(set(watch.selected) - set(told) - set(watch.dropped)),
-        "stored_twice": sum(count - 1 for count in Counter(told).values())
+        "lost": watch.proposals - len(set(archived)) - repeats,
+        "selections_without_an_end": len(set(watch.selected) - set(archived) - set(watch.dropped)),
+        "stored_twice": sum(count - 1 for count in Counter(archived).values())
         + sum(count - 1 for count in Counter(one.candidate.digest for one in stored).values()),
-        "stored_and_given_back": len(set(told) & set(watch.dropped)),
+        "stored_and_given_back": len(set(archived) & set(watch.dropped)),
     }
 
 

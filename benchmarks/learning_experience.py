@@ -74,7 +74,7 @@ async def learn(
         await archive.close()
     return {
         "solved": [sum(solved for solved, _ in row) for row in rows],
-        "evaluations": [sum(told for _, told in row) for row in rows],
+        "evaluations": [sum(count for _, count in row) for row in rows],
         "prompts_that_showed_the_remedy": provider.shown,
         "lessons": [
             {"symptom": lesson.symptom, "uses": lesson.use_count, "failures": lesson.failure_count}
@@ -120,8 +120,8 @@ async def _run(
     search = asyncio.create_task(evolution.run())
     with suppress(asyncio.CancelledError):
         await search
-    told = await archive.get_run(run.spec.name)
-    return told.best_speedup is not None, told.told_count
+    stored = await archive.get_run(run.spec.name)
+    return stored.best_speedup is not None, stored.evaluation_count
 
 
 def _end_at_first_pass(event: Event, search: asyncio.Task[RunResult]) -> None:

@@ -10,6 +10,7 @@ from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import (
     AddResult,
+    ArchivedEvaluation,
     ArchiveStats,
     Elite,
     LeaseHolder,
@@ -19,7 +20,6 @@ from kernel_foundry.domain.archive import (
     RunSpec,
     RunState,
     Selection,
-    ToldEvaluation,
 )
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.device import Capabilities
@@ -140,7 +140,7 @@ class Archive(Protocol):
         ...
 
     async def delete_run(self, name: str) -> None:
-        """Remove a run with everything recorded of it, for good.
+        """Remove a run with all its evaluations, for good.
 
         Raises:
             RunHeldError: a loop works on it.
@@ -163,7 +163,7 @@ class Archive(Protocol):
         """Give an assignment back whose proposal came to nothing; it may be handed out again."""
         ...
 
-    async def tell(
+    async def add(
         self,
         run: str,
         candidate: Candidate,
@@ -173,12 +173,12 @@ class Archive(Protocol):
         cost_usd: float = 0.0,
         selection: int | None = None,
     ) -> AddResult:
-        """Record a verdict durably, then answer. The same request_id tells once.
+        """Add a verdict durably, then answer. The same request_id adds once.
 
         Args:
             run: Name of the run.
-            candidate: The candidate; its parents were told in the same run.
-            evaluation: Its verdict. A candidate told again, as after a new measurement,
+            candidate: The candidate; its parents are in the same run.
+            evaluation: Its verdict. A candidate added again, as after a new measurement,
                 takes the new verdict.
             request_id: Idempotency key.
             cost_usd: What proposing it cost.
@@ -189,7 +189,7 @@ class Archive(Protocol):
                 same digest has another source.
             InvalidArgumentError: no request_id, a fitness outside 0 to
                 `verdict_limits.MOST_FITNESS`, a verdict on another candidate, a parent that is not
-                recorded in this run, or a selection never made.
+                in this run, or a selection never made.
         """
         ...
 
@@ -199,8 +199,8 @@ class Archive(Protocol):
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
-    ) -> tuple[ToldEvaluation, ...]:
-        """Return up to `limit` recorded evaluations with a sequence above `after`, in order."""
+    ) -> tuple[ArchivedEvaluation, ...]:
+        """Return up to `limit` evaluations with a sequence above `after`, in order."""
         ...
 
     async def transitions(
@@ -214,10 +214,10 @@ class Archive(Protocol):
         ...
 
     def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
-        """Yield everything recorded with a sequence above `after`, then what comes.
+        """Yield all evaluations with a sequence above `after`, then new ones as they come.
 
         The last event has the run's state, once it is no longer running. What other processes
-        tell comes as well. Whoever was cut off goes on after the last sequence it has.
+        add comes as well. Whoever was cut off goes on after the last sequence it has.
 
         Raises:
             RunNotFoundError: there is no such run; with the first event.

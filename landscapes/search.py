@@ -69,7 +69,7 @@ def search(
             repeats = 0
             seen.add(position)
             verdict = evaluator.evaluate(position)
-            archive.tell(_result(archive, plan, number, position, verdict, sequence=len(seen)))
+            archive.take_in(_result(archive, plan, number, position, verdict, sequence=len(seen)))
             speed = space.best_ns / float(space.true_ns[position])
             speeds.append(max(speed, speeds[-1] if speeds else 0.0))
         number += 1

@@ -86,7 +86,7 @@ class GridArchive:
             self._refill(entry.cell)
 
     def elites(self) -> tuple[Entry, ...]:
-        """Return the elites, best first; of equals the one told first."""
+        """Return the elites, best first; of equals the one added first."""
         if self._ranked is None:
             ranked = sorted(self._elites.values(), key=lambda e: e.rank)
             self._ranked = tuple(ranked)

@@ -57,7 +57,7 @@ class Island(GridArchive):
         """Name of its role."""
         return self.role.name
 
-    def tell(self, result: Result, *, repairs: int = 0) -> tuple[AddStatus, float]:
+    def take_in(self, result: Result, *, repairs: int = 0) -> tuple[AddStatus, float]:
         """Take in a result of this island.
 
         Args:

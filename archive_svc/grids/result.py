@@ -10,7 +10,7 @@ _PASSED = EvaluationOutcome.PASSED.value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a run was told about a candidate."""
+    """What the search needs of an archived evaluation."""
 
     sequence: int
     """1-based position among the run's evaluations."""

@@ -1,1 +1,1 @@
-"""A run that is open: what it was told, in memory and on its way to the store."""
+"""A run that is open: its evaluations, in memory and on their way to the store."""

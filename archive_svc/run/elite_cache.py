@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from archive_svc.store.store import Store
-from kernel_foundry.domain.archive import Elite, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, Elite
 from kernel_foundry.domain.measures import Measures
 
 KEPT: Final = 512
@@ -18,7 +18,7 @@ _ORIGIN: Final = Measures(memory=0, algorithm=0, synchronization=0)
 
 
 class EliteCache:
-    """What runs were told, as elites; used by one thread.
+    """Evaluations of runs, as elites; used by one thread.
 
     Args:
         store: Where they are read from.
@@ -31,34 +31,34 @@ class EliteCache:
         self._elites: OrderedDict[tuple[int, int], Elite] = OrderedDict()
 
     def at(self, run_id: int, sequences: Iterable[int]) -> list[Elite]:
-        """Return what a run was told at `sequences`, in their order."""
+        """Return a run's evaluations at `sequences`, in their order."""
         wanted = list(sequences)
         missing = [s for s in wanted if (run_id, s) not in self._elites]
         found: dict[int, Elite] = {}
         if missing:
-            told = self._store.evaluations_at(run_id, missing)
-            found = {sequence: elite_of(told[sequence]) for sequence in missing}
+            archived = self._store.evaluations_at(run_id, missing)
+            found = {sequence: elite_of(archived[sequence]) for sequence in missing}
         elites = [found.get(s) or self._elites[run_id, s] for s in wanted]
         for sequence, elite in zip(wanted, elites, strict=True):
             self.keep(run_id, sequence, elite)
         return elites
 
     def keep(self, run_id: int, sequence: int, elite: Elite) -> None:
-        """Keep what a run was told at `sequence` as the one used last."""
+        """Keep a run's evaluation at `sequence` as the one used last."""
         self._elites[run_id, sequence] = elite
         self._elites.move_to_end((run_id, sequence))
         while len(self._elites) > self._kept:
             self._elites.popitem(last=False)
 
 
-def elite_of(told: ToldEvaluation) -> Elite:
+def elite_of(archived: ArchivedEvaluation) -> Elite:
     """Return an evaluation as an elite, or as the failed parent of a repair."""
-    evaluation = told.evaluation
+    evaluation = archived.evaluation
     return Elite(
-        candidate=told.candidate,
+        candidate=archived.candidate,
         evaluation=evaluation,
         fitness=evaluation.fitness,
         # A failed parent of a repair may have no measures; it then stands at the origin.
         measures=evaluation.measures or _ORIGIN,
-        island=told.island,
+        island=archived.island,
     )

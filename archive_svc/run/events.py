@@ -1,4 +1,4 @@
-"""The event stream of a run: what was told, what is told, its end.
+"""The event stream of a run: its evaluations so far, new ones, its end.
 
 Pages are read at the reader's own pace, so that a slow reader holds no more than one page.
 """
@@ -9,24 +9,24 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kernel_foundry.domain.archive import RunEvent, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunEvent, RunState
 
 PAGE: Final = 20
-"""Told evaluations held for one reader; a large one takes some hundred kilobytes."""
+"""Evaluations in memory for one reader; a large one takes some hundred kilobytes."""
 
 POLL_S: Final = 0.5
-"""How long the tells of other processes may stay unseen."""
+"""How long evaluations that other processes add may stay unseen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """What a run looks like behind a sequence number."""
 
-    told: Sequence[ToldEvaluation]
-    """The first told evaluations behind it, in order; empty when there are none."""
+    archived: Sequence[ArchivedEvaluation]
+    """The first evaluations behind it, in order; empty when there are none."""
     state: RunState
-    """As it was before `told` was read, so that an ended run's page is complete."""
-    told_count: int
+    """As it was before `archived` was read, so that an ended run's page is complete."""
+    evaluation_count: int
     """As `state`."""
 
 
@@ -49,7 +49,7 @@ class Bell:
 async def follow(
     read: Callable[[int], Awaitable[Page]], bell: Bell, *, after: int
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield what was told with a sequence above `after`, then what is told as it comes.
+    """Yield evaluations with a sequence above `after`, then new ones as they come.
 
     Ends with the run's state once it is no longer running.
 
@@ -61,13 +61,13 @@ async def follow(
     while True:
         rung = bell.listen()
         page = await read(after)
-        for told in page.told:
-            after = told.sequence
-            yield RunEvent(sequence=after, told=told)
-        if page.told:
+        for archived in page.archived:
+            after = archived.sequence
+            yield RunEvent(sequence=after, archived=archived)
+        if page.archived:
             continue
         if page.state is not RunState.RUNNING:
-            yield RunEvent(sequence=page.told_count, state=page.state)
+            yield RunEvent(sequence=page.evaluation_count, state=page.state)
             return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(rung.wait(), POLL_S)

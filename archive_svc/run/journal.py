@@ -1,11 +1,11 @@
-"""What an open run did between two tells, as text: which selections it made and which it dropped.
+"""What an open run did between two evaluations, as text: selections made and selections dropped.
 
-What a selection asks for depends on the order of selections, drops and tells, and the order of
-the first two is known to the process alone that answers them. So each tell stores the journal
-since the last one, and a run can be made again. "@0 s0 s1 d0": a process that opened the run
-when nothing was told made selections 0 and 1 and dropped 0. "@17 s32" behind it: another process,
-or the same one anew, opened the run at 17 told. "s33=fitness": made by another strategy than the
-run's.
+What a selection asks for depends on the order of selections, drops and additions, and the order of
+the first two is known to the process alone that answers them. So each evaluation is stored with the
+journal since the last one, and a run can be made again. "@0 s0 s1 d0": a process that opened the
+run when it was empty made selections 0 and 1 and dropped 0. "@17 s32" behind it: another process,
+or the same one anew, opened the run at 17 evaluations. "s33=fitness": made by another strategy
+than the run's.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_EVENTS: Final = 4096
-"""Between two tells; longer journals are truncated, and such a run cannot be replayed."""
+"""Between two evaluations; longer journals are truncated, and such a run cannot be replayed."""
 
 _TOO_LONG: Final = "?"
 _FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10}(?:=[a-z_-]{1,40})?)*(?: \?)?")
@@ -31,10 +31,10 @@ class JournalEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """What happened before one tell."""
+    """What happened before one evaluation was added."""
 
     opened_at: int
-    """Evaluations told when the process opened the run."""
+    """Evaluations in it when the process opened the run."""
     events: tuple[JournalEvent, ...]
     """In order."""
     is_whole: bool
@@ -42,10 +42,10 @@ class JournalEntry:
 
 
 class Journal:
-    """The journal of one open run since its last tell.
+    """The journal of one open run since its last evaluation.
 
     Args:
-        opened_at: Evaluations told when the run was opened.
+        opened_at: Evaluations in the run when it was opened.
     """
 
     def __init__(self, opened_at: int) -> None:
@@ -54,7 +54,7 @@ class Journal:
 
     @property
     def text(self) -> str:
-        """What to store with the next tell."""
+        """What to store with the next evaluation."""
         return " ".join((self._opening, *self._events))
 
     def made(self, selection: int, strategy: str = "") -> None:
@@ -66,7 +66,7 @@ class Journal:
         self._note(f"d{selection}")
 
     def strike(self, stored: str) -> None:
-        """Forget what `stored` has: a tell took it to the store."""
+        """Forget what `stored` has: it is in the store, with an evaluation."""
         opening, *events = stored.split(" ")
         # Another process's events are none of these.
         if opening == self._opening and self._events[: len(events)] == events:

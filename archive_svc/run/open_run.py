@@ -1,7 +1,7 @@
 """A run that is open: its archive in memory, its texts and its store kept in step.
 
 Several processes may have one run open: the numbers of selections come from blocks that the store
-reserves, and what others told is taken in before each answer. Synchronous, used by one thread.
+reserves, and what others added is taken in before each answer. Synchronous, used by one thread.
 """
 
 from collections.abc import Iterator
@@ -47,16 +47,16 @@ class OpenRun:
         self.archive = RunArchive(
             strategy=row.spec.strategy, seed=row.spec.seed, without=row.spec.without
         )
-        if row.told_count:
+        if row.evaluation_count:
             for result in store.results(self._id, 0):
-                self.archive.tell(result)
-        self._journal = Journal(self.archive.told_count)
+                self.archive.take_in(result)
+        self._journal = Journal(self.archive.evaluation_count)
         self._is_unsure = False
-        """Whether a tell failed that may have been stored all the same."""
+        """Whether an addition failed that may have been stored all the same."""
 
-    def catch_up(self, told_count: int) -> None:
-        """Take in what was told since, by whichever process, if it is not `told_count` already."""
-        if told_count > self.archive.told_count:
+    def catch_up(self, evaluation_count: int) -> None:
+        """Take in what any process added since, up to `evaluation_count`."""
+        if evaluation_count > self.archive.evaluation_count:
             self._take_in_all()
 
     def select(self, strategy: str = "") -> Selection:
@@ -81,7 +81,7 @@ class OpenRun:
             self.archive.drop(selection)
             self._journal.dropped(selection)
 
-    def tell(
+    def add(
         self,
         candidate: Candidate,
         evaluation: Evaluation,
@@ -89,7 +89,7 @@ class OpenRun:
         request_id: str,
         cost_usd: float,
         selection: int | None,
-        told_unix_s: float | None = None,
+        archived_unix_s: float | None = None,
     ) -> AddResult:
         """Store a verdict, then take it in."""
         if self._is_unsure:
@@ -101,7 +101,7 @@ class OpenRun:
         )
         journal = self._journal.text
         self._is_unsure = True
-        result, is_repeat = self._store.tell(
+        result, is_repeat = self._store.add(
             self._id,
             NewEvaluation(
                 request_id=request_id,
@@ -111,7 +111,7 @@ class OpenRun:
                 island=island,
                 selection=selection,
                 journal=journal,
-                told_unix_s=told_unix_s,
+                archived_unix_s=archived_unix_s,
             ),
         )
         self._is_unsure = False
@@ -120,7 +120,7 @@ class OpenRun:
             return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
         self._take_in_before(result)
         self._journal.strike(journal)
-        added = self.archive.tell(result)
+        added = self.archive.take_in(result)
         if added.status is not AddStatus.NOT_ADDED and evaluation.measures is not None:
             elite = Elite(
                 candidate=candidate,
@@ -138,20 +138,20 @@ class OpenRun:
         return self._elites.at(self._id, (entry.sequence for entry in entries))
 
     def _take_in_all(self) -> None:
-        """Take in what is told that is not known here."""
-        before = self.archive.told_count
+        """Take in what is stored and not known here."""
+        before = self.archive.evaluation_count
         for journal in self._store.journals(self._id, before):
-            self._journal.strike(journal)  # where it is of this process: a tell without an answer
+            self._journal.strike(journal)  # this process may have added it without an answer
         for result in self._store.results(self._id, before):
-            self.archive.tell(result)
+            self.archive.take_in(result)
 
     def _take_in_before(self, own: Result) -> None:
-        """Take in what others told between the last look and this process's own tell."""
-        if own.sequence > self.archive.told_count + 1:
-            for result in self._store.results(self._id, self.archive.told_count):
+        """Take in what others added between the last look and this process's own addition."""
+        if own.sequence > self.archive.evaluation_count + 1:
+            for result in self._store.results(self._id, self.archive.evaluation_count):
                 if result.sequence >= own.sequence:
                     return
-                self.archive.tell(result)
+                self.archive.take_in(result)
 
     def _with_texts(self, plan: SelectionPlan, number: int) -> Selection:
         named = (plan.parent, *plan.inspirations)

@@ -1,8 +1,8 @@
 """The archive's part of a replay: a recorded run made again in another store.
 
 The real search does again what the journals say, in the recorded order: selections under their
-recorded numbers, tells at their recorded times; where the run was opened anew, it is opened anew
-here. Which candidates the selections led to, `kernel_foundry.sdk.replay` finds out.
+recorded numbers, evaluations at their recorded times; where the run was opened anew, it is opened
+anew here. Which candidates the selections led to, `kernel_foundry.sdk.replay` finds out.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from typing import Final
 from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.journal import JournalEntry, is_journal, read_journal
 from archive_svc.run.open_run import OpenRun
-from archive_svc.store.rows import told_evaluation
+from archive_svc.store.rows import archived_evaluation
 from archive_svc.store.store import Store
 from archive_svc.store.whole_run import WholeRuns
-from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunSpec, Selection
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.errors import (
     AlreadyExistsError,
@@ -55,7 +55,7 @@ class RunReplay:
         self._opened = self._open()
         self._opened_at: int | None = None
         self._in_flight: dict[int, Selection] = {}
-        """Selections that were neither told nor dropped yet, by number."""
+        """Selections that were neither answered nor dropped yet, by number."""
         self._last_selection = -1
         self._has_selected = False
         """Whether a selection was made since the run was opened."""
@@ -74,8 +74,8 @@ class RunReplay:
         """Close both stores."""
         self._stack.close()
 
-    def recorded(self) -> Iterator[ToldEvaluation]:
-        """Yield what the run was told, in order; tell each before the next is taken.
+    def recorded(self) -> Iterator[ArchivedEvaluation]:
+        """Yield the run's evaluations in order; add each again before the next is taken.
 
         The selections and drops before an evaluation were made again when it is yielded.
 
@@ -83,28 +83,28 @@ class RunReplay:
             InvalidArgumentError: a journal cannot be followed; it says why.
         """
         for row in self._source.evaluations(self._source_id):
-            if row.sequence > self.head.told_count:
+            if row.sequence > self.head.evaluation_count:
                 return
             self._request_id = row.request_id
-            told = told_evaluation(row)
-            self._follow_journal(told)
-            yield told
+            archived = archived_evaluation(row)
+            self._follow_journal(archived)
+            yield archived
 
     def take_selection(self, number: int) -> Selection | None:
         """Return a selection, in flight no more; None for one that a restart forgot."""
         return self._in_flight.pop(number, None)
 
-    def tell(self, told: ToldEvaluation, candidate: Candidate) -> ToldEvaluation:
-        """Tell `candidate` with the recorded verdict; return what the other store has then."""
-        self._opened.tell(
+    def add(self, archived: ArchivedEvaluation, candidate: Candidate) -> ArchivedEvaluation:
+        """Add `candidate` with the recorded verdict; return what the other store has then."""
+        self._opened.add(
             candidate,
-            told.evaluation,
+            archived.evaluation,
             request_id=self._request_id,
-            cost_usd=told.cost_usd,
-            selection=told.selection,
-            told_unix_s=told.told_unix_s,
+            cost_usd=archived.cost_usd,
+            selection=archived.selection,
+            archived_unix_s=archived.archived_unix_s,
         )
-        (again,) = self._store.evaluations(self._row_id, told.sequence - 1, 1)
+        (again,) = self._store.evaluations(self._row_id, archived.sequence - 1, 1)
         return again
 
     def _insert(self, target_url: str) -> None:
@@ -122,12 +122,12 @@ class RunReplay:
         self._row_id = row.id
         return OpenRun(self._store, self._elites, row)
 
-    def _follow_journal(self, told: ToldEvaluation) -> None:
-        """Select and drop as the archive did before it was told `told`."""
-        entry = self._entry(told)
+    def _follow_journal(self, archived: ArchivedEvaluation) -> None:
+        """Select and drop as the archive did before `archived` was added."""
+        entry = self._entry(archived)
         if entry.opened_at != self._opened_at:
-            if entry.opened_at != told.sequence - 1:
-                raise self._impossible(told, _SEVERAL)
+            if entry.opened_at != archived.sequence - 1:
+                raise self._impossible(archived, _SEVERAL)
             if self._opened_at is not None:
                 self.restart_count += 1
             self._opened, self._opened_at = self._open(), entry.opened_at
@@ -139,36 +139,37 @@ class RunReplay:
                 self._in_flight.pop(event.selection, None)
                 self.drop_count += 1
             else:
-                self._check_number(told, event.selection)
+                self._check_number(archived, event.selection)
                 self._in_flight[event.selection] = self._opened.select_as(
                     event.selection, event.strategy
                 )
                 self.selection_count += 1
 
-    def _entry(self, told: ToldEvaluation) -> JournalEntry:
-        if not told.journal:
-            raise self._impossible(told, "how its selections were made was not recorded")
-        if not is_journal(told.journal):
+    def _entry(self, archived: ArchivedEvaluation) -> JournalEntry:
+        if not archived.journal:
+            raise self._impossible(archived, "how its selections were made was not recorded")
+        if not is_journal(archived.journal):
             raise CorruptArchiveError(
-                f"the journal of evaluation {told.sequence} of run {self.spec.name} is damaged",
+                f"the journal of evaluation {archived.sequence} of run {self.spec.name} is damaged",
                 run=self.spec.name,
             )
-        entry = read_journal(told.journal)
+        entry = read_journal(archived.journal)
         if not entry.is_whole:
-            raise self._impossible(told, "more was selected before it than a journal holds")
+            raise self._impossible(archived, "more was selected before it than a journal holds")
         return entry
 
-    def _check_number(self, told: ToldEvaluation, selection: int) -> None:
+    def _check_number(self, archived: ArchivedEvaluation, selection: int) -> None:
         """Refuse a selection that another process made: one alone leaves no numbers out."""
         last = self._last_selection
         is_next = selection == last + 1 if self._has_selected else selection > last
         if not is_next or selection >= self.head.selected_count:
-            raise self._impossible(told, _SEVERAL)
+            raise self._impossible(archived, _SEVERAL)
         self._last_selection, self._has_selected = selection, True
 
-    def _impossible(self, told: ToldEvaluation, why: str) -> InvalidArgumentError:
+    def _impossible(self, archived: ArchivedEvaluation, why: str) -> InvalidArgumentError:
         return InvalidArgumentError(
-            f"run {self.spec.name} cannot be replayed beyond evaluation {told.sequence - 1}: {why}",
+            f"run {self.spec.name} cannot be replayed beyond evaluation {archived.sequence - 1}:"
+            f" {why}",
             field="run",
             run=self.spec.name,
         )

@@ -1,7 +1,7 @@
 """One run's archive in memory: islands, transitions, and what is in flight.
 
-It is told every result in order, so that a restart or another process's tells give the same elites
-and transitions; what was in flight is not known then. The store and the texts: `open_run.py`.
+It takes in every result in order, so that elites and transitions are the same after a restart and
+in another process; what was in flight is not known then. The store and the texts: `open_run.py`.
 """
 
 from collections import Counter
@@ -73,7 +73,7 @@ class RunArchive:
         """By digest: how many repairs in a row led to a candidate, itself among them."""
         self._in_flight = InFlight()
         self._fields: dict[str, tuple[int, GradientField]] = {}
-        """By island: its field, and the evaluations told when it was made."""
+        """By island: its field, and the number of results when it was made."""
         self._founders = 0
         """Candidates that passed, up to those that every island has."""
         self._passed_seeds = 0
@@ -81,22 +81,22 @@ class RunArchive:
         """Whether there are parents that the run was begun with."""
         self.best: Entry | None = None
         """The elite with the highest fitness."""
-        self.told_count = 0
-        """Sequence of the last result told."""
+        self.evaluation_count = 0
+        """Sequence of the last result taken in."""
 
     def __contains__(self, digest: str) -> bool:
         return digest in self._newest
 
-    def tell(self, result: Result) -> AddResult:
+    def take_in(self, result: Result) -> AddResult:
         """Take in a result; return what it changed."""
-        self.told_count = result.sequence
+        self.evaluation_count = result.sequence
         self._outcomes[result.outcome] += 1
         plan = self._in_flight.land(result.selection)
         island = self._island(result.island)
         is_new = result.digest not in self._newest
         if is_new and result.operator == Operator.REPAIR.value:
             self._repairs[result.digest] = 1 + self._repairs[result.parent]
-        status, improvement = island.tell(result, repairs=self._repairs[result.digest])
+        status, improvement = island.take_in(result, repairs=self._repairs[result.digest])
         if is_new:
             self._count_seed(result)
             self._learn(result, plan, status)
@@ -132,7 +132,7 @@ class RunArchive:
         return self._model.islands[0].name
 
     def is_in_flight(self, selection: int) -> bool:
-        """Return whether a selection was made here and neither told nor dropped."""
+        """Return whether a selection was made here and neither answered nor dropped."""
         return self._in_flight.get(selection) is not None
 
     def sequence_of(self, digest: str) -> int:
@@ -140,7 +140,7 @@ class RunArchive:
         return self._newest[digest].sequence
 
     def select(self, number: int, strategy: str = "") -> SelectionPlan:
-        """Return what a proposal is made of; it is in flight until it is told or dropped.
+        """Return what a proposal is made of; it is in flight until it is answered or dropped.
 
         Args:
             number: Of the selection; with the run's seed it decides every random choice.
@@ -187,10 +187,10 @@ class RunArchive:
 
     def field(self, island: Island) -> GradientField:
         """Return the directions of an island's cells."""
-        told_count, field = self._fields.get(island.name, (-1, None))
-        if field is None or told_count != self.told_count:
+        evaluation_count, field = self._fields.get(island.name, (-1, None))
+        if field is None or evaluation_count != self.evaluation_count:
             field = gradient_field(self._transitions, island.worth(), self._strategy.gradient)
-            self._fields[island.name] = (self.told_count, field)
+            self._fields[island.name] = (self.evaluation_count, field)
         return field
 
     def gradient(self) -> Iterator[GradientCell]:
@@ -202,7 +202,7 @@ class RunArchive:
         """Return the archive's statistics."""
         fitnesses = [e.fitness for e in self.elites()]
         return ArchiveStats(
-            told_count=self.told_count,
+            evaluation_count=self.evaluation_count,
             elite_count=len(fitnesses),
             coverage=len(fitnesses) / CELL_COUNT,
             qd_score=sum(fitnesses),
@@ -287,7 +287,7 @@ class RunArchive:
     @property
     def _most_seeds(self) -> int:
         """Seeds that may have passed or be in flight; those that fail do not count."""
-        return max(YOUNG_SEEDS, self.told_count // EVALUATIONS_PER_SEED)
+        return max(YOUNG_SEEDS, self.evaluation_count // EVALUATIONS_PER_SEED)
 
     def _count_seed(self, result: Result) -> None:
         if result.passed and result.operator == Operator.SEED.value:

@@ -1,9 +1,9 @@
 """A run as one file: gzipped JSON Lines, a header and one line for each evaluation.
 
 The header object: `kernel_foundry_run` (version of this format), `spec`, `state`,
-`created_unix_s`, `told_count`, `selected_count`. A line: `request_id`, `told_unix_s`,
+`created_unix_s`, `evaluation_count`, `selected_count`. A line: `request_id`, `archived_unix_s`,
 `cost_usd`, `island`, `selection`, `journal`, `candidate`, `evaluation`, the last two as
-`kernel_foundry.domain.plain` writes them. Lines stand in the order in which the run was told. What
+`kernel_foundry.domain.plain` writes them. Lines stand in the order of the evaluations. What
 a search makes of them is computed again from them.
 """
 
@@ -22,8 +22,8 @@ from typing import IO, Any, Final
 from archive_svc.run.bounded_gzip import BoundedGzip
 from archive_svc.run.journal import is_journal
 from archive_svc.run.validity import check_cost, check_spec
+from archive_svc.store.insert import LARGEST_EVALUATION, check_row
 from archive_svc.store.rows import EvaluationRow, NewEvaluation, numbers_of
-from archive_svc.store.tell import LARGEST_EVALUATION, check_row
 from archive_svc.store.whole_run import LARGEST_INTEGER, RunHead, WholeRuns, check_columns
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import RunSpec, RunState
@@ -40,11 +40,11 @@ from kernel_foundry.errors import (
     StoreUnavailableError,
 )
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the format."""
 
 _VERSION_FIELD: Final = "kernel_foundry_run"
-_OWN: Final = ("request_id", "told_unix_s", "cost_usd", "island", "selection", "journal")
+_OWN: Final = ("request_id", "archived_unix_s", "cost_usd", "island", "selection", "journal")
 """What a line has beside candidate and evaluation."""
 
 _LINE_BYTES: Final = LARGEST_EVALUATION + 2**16
@@ -61,7 +61,7 @@ class RunCopy:
     """A run that was exported or imported."""
 
     name: str
-    told_count: int
+    evaluation_count: int
     is_new: bool
     """False when the store had the run already, and equal."""
 
@@ -73,7 +73,7 @@ class _DamagedError(Exception):
 def export_run(store_url: str, name: str, path: Path) -> RunCopy:
     """Write the run called `name`, the newest for "", to `path`; equal runs give equal files.
 
-    What is told meanwhile is left out. The file appears when it is complete.
+    What is added meanwhile is left out. The file appears when it is complete.
 
     Raises:
         RunNotFoundError: there is none.
@@ -98,7 +98,7 @@ def export_run(store_url: str, name: str, path: Path) -> RunCopy:
             raise StoreUnavailableError(f"cannot write {path}: {error}", file=str(path)) from error
         finally:
             part.unlink(missing_ok=True)
-    return RunCopy(name=head.spec.name, told_count=head.told_count, is_new=True)
+    return RunCopy(name=head.spec.name, evaluation_count=head.evaluation_count, is_new=True)
 
 
 def import_run(store_url: str, path: Path, *, name: str = "") -> RunCopy:
@@ -127,7 +127,7 @@ def import_run(store_url: str, path: Path, *, name: str = "") -> RunCopy:
                 f"the store has another run called {head.spec.name}: import it under another name",
                 run=head.spec.name,
             )
-    return RunCopy(name=head.spec.name, told_count=head.told_count, is_new=is_new)
+    return RunCopy(name=head.spec.name, evaluation_count=head.evaluation_count, is_new=is_new)
 
 
 def _write(file: gzip.GzipFile, head: RunHead, evaluations: Iterator[Any]) -> None:
@@ -136,12 +136,12 @@ def _write(file: gzip.GzipFile, head: RunHead, evaluations: Iterator[Any]) -> No
         "spec": to_plain(head.spec),
         "state": head.state.value,
         "created_unix_s": head.created_unix_s,
-        "told_count": head.told_count,
+        "evaluation_count": head.evaluation_count,
         "selected_count": head.selected_count,
     }
     file.write(_dump(header).encode() + b"\n")
     for row in evaluations:
-        if row.sequence > head.told_count:
+        if row.sequence > head.evaluation_count:
             return
         own = {name: getattr(row, name) for name in _OWN}
         # The texts are JSON already.
@@ -172,7 +172,7 @@ def _check_file(path: Path, name: str, checked: IO[bytes]) -> RunHead:
 def _check_lines(lines: "_Lines", name: str, checked: IO[bytes]) -> RunHead:
     head = _head(lines.take(), name)
     requests: set[str] = set()
-    for _ in range(head.told_count):
+    for _ in range(head.evaluation_count):
         row = _row(lines.take(), head.spec.task)
         request_id = row.numbers["request_id"]
         if request_id in requests:
@@ -221,7 +221,7 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
     if name:
         spec = replace(spec, name=name)
     check_spec(spec)
-    counts = [header.get("told_count"), header.get("selected_count")]
+    counts = [header.get("evaluation_count"), header.get("selected_count")]
     if not all(type(count) is int and 0 <= count <= LARGEST_INTEGER for count in counts):
         raise _DamagedError("the header's counts are none")
     state = from_plain(RunState, header.get("state"))
@@ -231,7 +231,7 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
         spec=spec,
         state=state,
         created_unix_s=_time(header.get("created_unix_s")),
-        told_count=header["told_count"],
+        evaluation_count=header["evaluation_count"],
         selected_count=header["selected_count"],
     )
 
@@ -246,7 +246,7 @@ def _row(line: dict[str, Any], task: Task) -> EvaluationRow:
         island=from_plain(str, line.get("island")),
         selection=None if selection is None else from_plain(int, selection),
         journal=from_plain(str, line.get("journal")),
-        told_unix_s=_time(line.get("told_unix_s")),
+        archived_unix_s=_time(line.get("archived_unix_s")),
     )
     if not is_journal(new.journal):
         raise _DamagedError("its journal cannot be read")
@@ -288,11 +288,11 @@ def _unspool(checked: IO[bytes]) -> Iterator[EvaluationRow]:
 
 
 def _is_equal(runs: WholeRuns, head: RunHead, checked: IO[bytes]) -> bool:
-    """Return whether the store's run of that name was told the same."""
+    """Return whether the store's run of that name has the same evaluations."""
     found = runs.find(head.spec.name)
     assert found is not None  # runs are never removed
     run_id, there = found
-    if (there.spec, there.told_count) != (head.spec, head.told_count):
+    if (there.spec, there.evaluation_count) != (head.spec, head.evaluation_count):
         return False
     return all(
         (stored.candidate, stored.evaluation) == (row.candidate, row.evaluation)

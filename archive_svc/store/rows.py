@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from archive_svc.grids.result import Result
 from archive_svc.store.schema import EVALUATIONS, TEXTS
-from kernel_foundry.domain.archive import RunBudget, RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import Transition
@@ -30,12 +30,12 @@ class RunRow:
     spec: RunSpec
     state: RunState
     created_unix_s: float
-    told_count: int
-    """Largest sequence told; sequences have no gaps."""
+    evaluation_count: int
+    """The largest sequence; sequences have no gaps."""
     selected_count: int
     """Selections reserved; the next one has this number."""
     cost_usd: float
-    """Of everything told."""
+    """Of all evaluations."""
     best_sequence: int | None
     """Newest evaluation of the candidate with the highest lower-bound fitness; None: none."""
     best_fitness: float | None
@@ -49,7 +49,7 @@ class NewEvaluation:
     """An evaluation to be stored."""
 
     request_id: str
-    """The same one tells once."""
+    """The same one adds once."""
     candidate: Candidate
     evaluation: Evaluation
     cost_usd: float = 0.0
@@ -59,8 +59,8 @@ class NewEvaluation:
     """Number of the selection that it answers."""
     journal: str = ""
     """What was selected and dropped before it, see `archive_svc.run.journal`; "": not known."""
-    told_unix_s: float | None = None
-    """When it was told; None: now."""
+    archived_unix_s: float | None = None
+    """When it was added; None: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ RESULTS: Final = sa.select(
 WHOLE: Final = sa.select(
     EVALUATIONS.c.sequence,
     EVALUATIONS.c.request_id,
-    EVALUATIONS.c.told_unix_s,
+    EVALUATIONS.c.archived_unix_s,
     EVALUATIONS.c.cost_usd,
     EVALUATIONS.c.island,
     EVALUATIONS.c.selection,
@@ -139,7 +139,7 @@ def evaluation_row(new: NewEvaluation) -> EvaluationRow:
 
 
 def numbers_of(new: NewEvaluation) -> dict[str, Any]:
-    """Return the columns of `EVALUATIONS` that do not depend on what was told before."""
+    """Return the columns of `EVALUATIONS` that do not depend on earlier evaluations."""
     candidate, evaluation = new.candidate, new.evaluation
     measures = evaluation.measures
     return {
@@ -157,7 +157,7 @@ def numbers_of(new: NewEvaluation) -> dict[str, Any]:
         "island": new.island,
         "selection": new.selection,
         "cost_usd": new.cost_usd,
-        "told_unix_s": time.time() if new.told_unix_s is None else new.told_unix_s,
+        "archived_unix_s": time.time() if new.archived_unix_s is None else new.archived_unix_s,
         "journal": new.journal,
     }
 
@@ -182,13 +182,13 @@ def result_of(row: Any) -> Result:
     )
 
 
-def told_evaluation(row: Any) -> ToldEvaluation:
+def archived_evaluation(row: Any) -> ArchivedEvaluation:
     """Return the evaluation in a row of `WHOLE`."""
-    return ToldEvaluation(
+    return ArchivedEvaluation(
         sequence=row.sequence,
         candidate=from_json(Candidate, row.candidate),
         evaluation=from_json(Evaluation, row.evaluation),
-        told_unix_s=row.told_unix_s,
+        archived_unix_s=row.archived_unix_s,
         cost_usd=row.cost_usd,
         island=row.island,
         selection=row.selection,

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
@@ -30,8 +30,8 @@ RUNS = sa.Table(
     sa.Column("spec", sa.Text, nullable=False),
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("created_unix_s", sa.Float, nullable=False),
-    # What follows is kept up to date by each tell, so that no reader adds up a run's history.
-    sa.Column("told_count", sa.Integer, nullable=False, server_default=sa.text("0")),
+    # What follows is brought up to date by each insertion: no reader adds up a run's history.
+    sa.Column("evaluation_count", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("selected_count", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("cost_usd", sa.Float, nullable=False, server_default=sa.text("0")),
     sa.Column("best_sequence", sa.Integer),
@@ -52,7 +52,7 @@ def emptied(run_id: int) -> dict[str, object]:
     return {
         "name": f"#{run_id}",
         "spec": "",
-        "told_count": 0,
+        "evaluation_count": 0,
         "best_sequence": None,
         "best_fitness": None,
         "best_speedup": None,
@@ -80,7 +80,7 @@ EVALUATIONS = sa.Table(
     sa.Column("island", sa.String(40), nullable=False),
     sa.Column("selection", sa.Integer),
     sa.Column("cost_usd", sa.Float, nullable=False),
-    sa.Column("told_unix_s", sa.Float, nullable=False),
+    sa.Column("archived_unix_s", sa.Float, nullable=False),
     sa.Column("journal", sa.String(JOURNAL_LENGTH), nullable=False),
     sa.UniqueConstraint("run_id", "request_id", name="uq_evaluations_request_id"),
     sa.Index("ix_evaluations_digest", "run_id", "digest", "sequence"),

@@ -12,6 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from archive_svc.grids.result import Result
+from archive_svc.store.insert import LOCK_RUN, check_row, find_request, insert_evaluation
 from archive_svc.store.leases import RunLease, read_lease, state_of, write_lease, write_state
 from archive_svc.store.rows import (
     RESULTS,
@@ -19,14 +20,19 @@ from archive_svc.store.rows import (
     WHOLE,
     NewEvaluation,
     RunRow,
+    archived_evaluation,
     evaluation_row,
     result_of,
-    told_evaluation,
     transition,
 )
 from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, emptied, is_there
-from archive_svc.store.tell import LOCK_RUN, check_row, find_request, insert_evaluation
-from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import (
+    ArchivedEvaluation,
+    LeaseHolder,
+    RunBudget,
+    RunSpec,
+    RunState,
+)
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.run_name import is_run_name
@@ -38,7 +44,9 @@ _BUT_SPEC: Final = tuple(c for c in RUNS.c if c is not RUNS.c.spec)
 _RUNS: Final = sa.select(*_BUT_SPEC).where(is_there).order_by(RUNS.c.id.desc())
 _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
 _NEWEST_RUN: Final = _RUNS.limit(1)
-_TOLD_COUNT: Final = sa.select(RUNS.c.told_count).where(RUNS.c.id == sa.bindparam("run"), is_there)
+_EVALUATION_COUNT: Final = sa.select(RUNS.c.evaluation_count).where(
+    RUNS.c.id == sa.bindparam("run"), is_there
+)
 _SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
 
 _RESERVE: Final = (
@@ -112,10 +120,10 @@ class Store:
             row = connection.execute(query, {"name": name} if name else {}).first()
             return self._run_row(connection, row) if row is not None else None
 
-    def told_count(self, run_id: int) -> int | None:
-        """Return the largest sequence told to a run; None for one that was deleted."""
+    def evaluation_count(self, run_id: int) -> int | None:
+        """Return the largest sequence of a run; None for one that was deleted."""
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            return connection.execute(_TOLD_COUNT, {"run": run_id}).scalar()
+            return connection.execute(_EVALUATION_COUNT, {"run": run_id}).scalar()
 
     def list_runs(self) -> list[RunRow]:
         """Return all runs that can be read, newest first: one that cannot hides no other."""
@@ -145,7 +153,7 @@ class Store:
         return None
 
     def delete_run(self, run_id: int) -> RunLease | None:
-        """Remove a run with everything told to it; return the lease that forbids it instead.
+        """Remove a run with all its evaluations; return the lease that forbids it instead.
 
         Its row stays, empty: no other run ever gets its id, which other processes may know.
         """
@@ -166,18 +174,18 @@ class Store:
             connection.execute(_RESERVE, {"run": run_id, "count": count})
         return first
 
-    def tell(self, run_id: int, new: NewEvaluation) -> tuple[Result, bool]:
-        """Store an evaluation, or find that its request was told before.
+    def add(self, run_id: int, new: NewEvaluation) -> tuple[Result, bool]:
+        """Store an evaluation, or find that its request was stored before.
 
         Returns:
-            The result as stored, and whether its request was told before: then nothing was
+            The result as stored, and whether its request was stored before: then nothing was
             written. Else its sequence is the run's newest.
 
         Raises:
             RunNotFoundError: no run has that id.
-            AlreadyExistsError: the request_id told another candidate, or the candidate's digest
+            AlreadyExistsError: the request_id added another candidate, or the candidate's digest
                 another source.
-            InvalidArgumentError: a parent was not told in this run, or the request_id is empty
+            InvalidArgumentError: a parent is not in this run, or the request_id is empty
                 or too long.
         """
         row = evaluation_row(new)  # slow, and needs no lock
@@ -195,28 +203,30 @@ class Store:
                 return earlier, True
 
     def results(self, run_id: int, after: int) -> list[Result]:
-        """Return the results of everything told with a sequence above `after`, in order."""
+        """Return the results of all evaluations with a sequence above `after`, in order."""
         with store_errors(self._shown_url), self._readers.connect() as connection:
             rows = connection.execute(_RESULTS_AFTER, {"run": run_id, "after": after})
             return [result_of(row) for row in rows]
 
     def journals(self, run_id: int, after: int) -> list[str]:
-        """Return the journals of everything told with a sequence above `after`, in order."""
+        """Return the journals of all evaluations with a sequence above `after`, in order."""
         with store_errors(self._shown_url), self._readers.connect() as connection:
             values = {"run": run_id, "after": after}
             return list(connection.execute(_JOURNALS_AFTER, values).scalars())
 
-    def evaluations(self, run_id: int, after: int, limit: int) -> list[ToldEvaluation]:
+    def evaluations(self, run_id: int, after: int, limit: int) -> list[ArchivedEvaluation]:
         """Return up to `limit` evaluations with a sequence above `after`, in order."""
         values = {"run": run_id, "after": after, "limit": limit}
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            return [told_evaluation(row) for row in connection.execute(_WHOLE_AFTER, values)]
+            return [archived_evaluation(row) for row in connection.execute(_WHOLE_AFTER, values)]
 
-    def evaluations_at(self, run_id: int, sequences: Sequence[int]) -> dict[int, ToldEvaluation]:
+    def evaluations_at(
+        self, run_id: int, sequences: Sequence[int]
+    ) -> dict[int, ArchivedEvaluation]:
         """Return the evaluations with these sequences, by sequence."""
         values = {"run": run_id, "sequences": tuple(sequences)}
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            found = [told_evaluation(row) for row in connection.execute(_WHOLE_AT, values)]
+            found = [archived_evaluation(row) for row in connection.execute(_WHOLE_AT, values)]
         return {t.sequence: t for t in found}
 
     def transitions(self, run_id: int, after: int, limit: int) -> list[Transition]:
@@ -241,7 +251,7 @@ class Store:
             spec=spec,
             state=state_of(row),
             created_unix_s=row.created_unix_s,
-            told_count=row.told_count,
+            evaluation_count=row.evaluation_count,
             selected_count=row.selected_count,
             cost_usd=row.cost_usd,
             best_sequence=row.best_sequence,

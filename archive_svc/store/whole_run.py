@@ -45,7 +45,7 @@ class RunHead:
     spec: RunSpec
     state: RunState
     created_unix_s: float
-    told_count: int
+    evaluation_count: int
     selected_count: int
 
 
@@ -113,7 +113,7 @@ class WholeRuns:
             after = batch[-1].sequence
 
     def insert(self, head: RunHead, evaluations: Iterable[EvaluationRow]) -> bool:
-        """Insert a run with everything that it was told, in one transaction.
+        """Insert a run with all its evaluations, in one transaction.
 
         Returns:
             False when its name is taken: nothing was written.
@@ -127,7 +127,7 @@ class WholeRuns:
                     while batch := list(islice(rows, BATCH)):
                         numbers = [history.add(r.numbers) for r in batch]
                         connection.execute(EVALUATIONS.insert(), numbers)
-                        first = history.told_count - len(batch) + 1
+                        first = history.evaluation_count - len(batch) + 1
                         texts = [
                             {
                                 "run_id": run_id,
@@ -153,7 +153,7 @@ class _History:
     """What the evaluations of a run add up to, and how each stands to the ones before it."""
 
     def __init__(self, run_id: int) -> None:
-        self.told_count = 0
+        self.evaluation_count = 0
         self._run_id = run_id
         self._cost_usd = 0.0
         self._newest: dict[str, tuple[int, str, float, float | None]] = {}
@@ -161,16 +161,16 @@ class _History:
 
     def add(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of the next evaluation."""
-        self.told_count += 1
+        self.evaluation_count += 1
         digest, fitness = numbers["digest"], numbers["fitness"]
         parent = self._newest.get(numbers["parent"]) if digest not in self._newest else None
         self._newest[digest] = (
-            self.told_count, numbers["outcome"], fitness, numbers["speedup"],
+            self.evaluation_count, numbers["outcome"], fitness, numbers["speedup"],
         )  # fmt: skip
         self._cost_usd += numbers["cost_usd"]
         return {
             "run_id": self._run_id,
-            "sequence": self.told_count,
+            "sequence": self.evaluation_count,
             **numbers,
             "parent_sequence": parent[0] if parent else None,
             "gain": fitness - parent[2] if parent else None,
@@ -181,7 +181,7 @@ class _History:
         passed = [n for n in self._newest.values() if n[1] == PASSED]
         best = max(passed, key=lambda n: (n[2], -n[0]), default=None)
         return {
-            "told_count": self.told_count,
+            "evaluation_count": self.evaluation_count,
             "cost_usd": self._cost_usd,
             "best_sequence": best[0] if best else None,
             "best_fitness": best[2] if best else None,
@@ -211,6 +211,6 @@ def _head(row: Any) -> RunHead:
         spec=from_json(RunSpec, row.spec),
         state=state_of(row),
         created_unix_s=row.created_unix_s,
-        told_count=row.told_count,
+        evaluation_count=row.evaluation_count,
         selected_count=row.selected_count,
     )

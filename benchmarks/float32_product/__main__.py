@@ -1,8 +1,8 @@
 """Three candidates of one float32 product: FMA, three bf16 products, the library; and who wins.
 
-Each is judged by the real evaluator and told to a run. The split one does the arithmetic of a third
-of the units' 16-bit rate and passes the same checks, so it has to be the run's best, and nothing
-may end the run. Exit code 1 where it is not so.
+Each is judged by the real evaluator and added to a run. The split one does the arithmetic of a
+third of the units' 16-bit rate and passes the same checks, so it has to be the run's best, and
+nothing may end the run. Exit code 1 where it is not so.
 Run on a GPU host: python -m benchmarks.float32_product [--device cuda:0] [--out FILE]
 """
 
@@ -33,7 +33,7 @@ RUN: Final = "three-ways"
 
 
 def main() -> int:
-    """Judge, tell, print and write the result file."""
+    """Judge, archive, print and write the result file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda:0", help="where to measure (cuda:0)")
     out_option(parser, NAME)
@@ -98,7 +98,7 @@ def _best_of_run(
 
 def _tell(foundry: Foundry, candidate: Candidate, verdict: Evaluation) -> None:
     foundry.ask_archive(
-        lambda archive: archive.tell(RUN, candidate, verdict, request_id=candidate.digest)
+        lambda archive: archive.add(RUN, candidate, verdict, request_id=candidate.digest)
     )
 
 

@@ -45,8 +45,8 @@ def keep_the_lease() -> None:
 
 threading.Thread(target=keep_the_lease, daemon=True).start()
 
-spent_usd, spent_tokens, told = 0.0, 0, 0
-while told < int(count):
+spent_usd, spent_tokens, evaluated = 0.0, 0, 0
+while evaluated < int(count):
     selection = archive.SelectParents(archive_pb2.SelectParentsRequest(run=run)).selection
     request = {"run": run, "task": task, "admission": admission, "selection": selection}
     request |= {"models": models, "seed": seed, "caps": {"cost_usd": 1.0}}
@@ -66,12 +66,12 @@ while told < int(count):
     answer = evaluator.EvaluateKernel(evaluator_pb2.EvaluateKernelRequest(request=judging))
     entry = {"run": run, "candidate": candidate, "evaluation": answer.evaluation}
     entry |= {"selection": selection.sequence}
-    archive.TellEvaluation(
-        archive_pb2.TellEvaluationRequest(**entry, request_id=uuid.uuid4().hex, cost_usd=cost_usd)
+    archive.AddEvaluation(
+        archive_pb2.AddEvaluationRequest(**entry, request_id=uuid.uuid4().hex, cost_usd=cost_usd)
     )
     generator.ReportOutcome(generator_pb2.ReportOutcomeRequest(outcome=entry))
-    told += 1
-    print(told, evaluation_pb2.EvaluationOutcome.Name(answer.evaluation.outcome))
+    evaluated += 1
+    print(evaluated, evaluation_pb2.EvaluationOutcome.Name(answer.evaluation.outcome))
 
 ended.set()
 finished = run_pb2.RUN_STATE_FINISHED

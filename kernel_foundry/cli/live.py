@@ -82,7 +82,7 @@ class PlainProgress:
             for limit in event.run.spec.left_out:
                 _write(_left_out_line(limit))
         elif isinstance(event, VerdictEvent):
-            _write(f"[{event.spent.told}] {_judged_line(event)}")
+            _write(f"[{event.spent.archived}] {_judged_line(event)}")
             for line in self._host.of(event):
                 _write(line)
         elif isinstance(event, SweepEvent):

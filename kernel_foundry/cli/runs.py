@@ -78,7 +78,7 @@ def list_runs(as_json: bool, **targets: Any) -> int:
         table.add_row(
             run.spec.name,
             run.state.value,
-            str(run.told_count),
+            str(run.evaluation_count),
             headline_text(run.best_speedup, run.best_speedup_interval),
             f"{run.cost_usd:.2f}",
         )
@@ -233,7 +233,7 @@ def _run_object(run: Run) -> dict[str, Any]:
         "strategy": run.spec.strategy,
         "seed": run.spec.seed,
         "state": run.state.value,
-        "told": run.told_count,
+        "evaluations": run.evaluation_count,
         "speedup": run.best_speedup,
         "speedup_interval": to_plain(run.best_speedup_interval),
         "cost_usd": run.cost_usd,

@@ -61,13 +61,13 @@ def _show(outcome: ReplayOutcome) -> None:
         return
     counts = [
         (replayed.remade, "candidates made from recorded replies"),
-        (replayed.told_again, "further verdicts on the same candidates"),
+        (replayed.judged_again, "further verdicts on the same candidates"),
         (replayed.by_hand, "candidates added by hand"),
         (replayed.unselected, "candidates whose selections were lost in a restart"),
         (replayed.restarts, "restarts"),
     ]
     print_text(
-        f"{outcome.run} came out equal: {replayed.told} evaluations, {replayed.selections} "
+        f"{outcome.run} came out equal: {replayed.evaluations} evaluations, {replayed.selections} "
         f"selections of which {replayed.dropped} dropped"
     )
     for count, what in counts:

@@ -33,9 +33,9 @@ def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     copied = export_run(store, run, out)
     if as_json:
-        print_json({"run": copied.name, "told": copied.told_count, "file": str(out)})
+        print_json({"run": copied.name, "evaluations": copied.evaluation_count, "file": str(out)})
     else:
-        print_text(f"{copied.name}: {copied.told_count} evaluations in {out}")
+        print_text(f"{copied.name}: {copied.evaluation_count} evaluations in {out}")
     return 0
 
 
@@ -59,10 +59,10 @@ def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     copied = import_run(store, file, name=name)
     if as_json:
-        answer = {"run": copied.name, "told": copied.told_count, "new": copied.is_new}
+        answer = {"run": copied.name, "evaluations": copied.evaluation_count, "new": copied.is_new}
         print_json(answer)
     elif copied.is_new:
-        print_text(f"{copied.name}: {copied.told_count} evaluations")
+        print_text(f"{copied.name}: {copied.evaluation_count} evaluations")
     else:
         print_text(f"{copied.name} was there already, equal to the file")
     return 0

@@ -8,7 +8,7 @@ import click
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.domain.archive import RunEvent, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunEvent
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive
@@ -23,7 +23,7 @@ from kernel_foundry.sdk.view import verdict_text
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Start after this sequence number; 0 also shows everything recorded so far.",
+    help="Start after this sequence number; 0 also shows all evaluations so far.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object a line on stdout, nothing else."
@@ -32,7 +32,7 @@ from kernel_foundry.sdk.view import verdict_text
 def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
     """Show a run's evaluations as they come, until the run ends.
 
-    Whichever process tells it: a search that runs elsewhere on the same store is seen too. Each
+    Whichever process added it: a search that runs elsewhere on the same store is seen too. Each
     line begins with its sequence number; after a cut, give the last one to --after. With --json
     each event is one JSON object on a line of its own; the last one has the run's "state".
 
@@ -69,34 +69,35 @@ def _show(event: RunEvent, *, as_json: bool) -> None:
 
 def event_object(event: RunEvent) -> dict[str, Any]:
     """Return the `--json` object of an event."""
-    if event.told is None:
+    if event.archived is None:
         return {"sequence": event.sequence, "state": event.state.value if event.state else None}
-    return {"sequence": event.sequence, **_told_object(event.told)}
+    return {"sequence": event.sequence, **_told_object(event.archived)}
 
 
-def _told_object(told: ToldEvaluation) -> dict[str, Any]:
-    candidate, evaluation = told.candidate, told.evaluation
+def _told_object(archived: ArchivedEvaluation) -> dict[str, Any]:
+    candidate, evaluation = archived.candidate, archived.evaluation
     return {
         "candidate": candidate.digest,
         "parents": list(candidate.parents),
         "operator": candidate.operator.value,
         "model": candidate.model,
-        "island": told.island,
-        "selection": told.selection,
+        "island": archived.island,
+        "selection": archived.selection,
         "outcome": evaluation.outcome.name,
         "fitness": evaluation.fitness,
         "speedup": evaluation.speedup,
         "speedup_interval": to_plain(evaluation.speedup_interval),
         "cell": evaluation.measures.cell if evaluation.measures else None,
-        "cost_usd": told.cost_usd,
-        "told_unix_s": told.told_unix_s,
+        "cost_usd": archived.cost_usd,
+        "archived_unix_s": archived.archived_unix_s,
     }
 
 
 def _line(event: RunEvent) -> str:
-    if event.told is None:
+    if event.archived is None:
         return f"[{event.sequence}] the run is {event.state.value if event.state else 'over'}"
-    told = event.told
-    island = f" island {told.island}" if told.island else ""
-    operator = told.candidate.operator.value
-    return f"[{event.sequence}] {operator} {verdict_text(told.candidate, told.evaluation)}{island}"
+    archived = event.archived
+    island = f" island {archived.island}" if archived.island else ""
+    operator = archived.candidate.operator.value
+    verdict = verdict_text(archived.candidate, archived.evaluation)
+    return f"[{event.sequence}] {operator} {verdict}{island}"

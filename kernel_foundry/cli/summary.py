@@ -108,7 +108,7 @@ def show_sweeps(console: PrintableConsole, run: str) -> None:
 
 def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print each island's statistics, unless there is no evaluation yet."""
-    if not stats.told_count or not stats.islands:
+    if not stats.evaluation_count or not stats.islands:
         return
     table = Table("island", "elites", "QD score", "best fitness", "migrations", box=SIMPLE)
     for island in stats.islands:

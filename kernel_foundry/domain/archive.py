@@ -23,7 +23,7 @@ DEFAULT_STRATEGY: Final = "fitness"
 
 
 class AddStatus(IntEnum):
-    """What became of a recorded candidate, in rising order."""
+    """What became of a candidate in the grid, in rising order."""
 
     NOT_ADDED = 0
     IMPROVE_EXISTING = 1
@@ -107,7 +107,7 @@ class Run:
     spec: RunSpec
     state: RunState
     created_unix_s: float
-    told_count: int
+    evaluation_count: int
     best_speedup: float | None
     """Of the best elite; None before anything passed."""
     cost_usd: float
@@ -142,34 +142,34 @@ class Selection:
     hint: str = ""
     """The direction in words."""
     sequence: int = 0
-    """Number of the selection among the run's, from 0; a tell that answers it says so. Numbers
-    rise and never come twice, but a restart of the archive leaves some out."""
+    """Number of the selection among the run's, from 0; an evaluation names the one that it answers.
+    Numbers rise and never come twice, but a restart of the archive leaves some out."""
     island: str = ""
     """Role of the island that asks, such as "memory"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldEvaluation:
-    """A candidate and its verdict as recorded, in order."""
+class ArchivedEvaluation:
+    """A candidate and its verdict in the archive."""
 
     sequence: int
-    """1-based position among the run's recorded evaluations."""
+    """1-based position among the run's evaluations."""
     candidate: Candidate
     evaluation: Evaluation
-    told_unix_s: float
+    archived_unix_s: float
     cost_usd: float
     island: str = ""
     """Role of the island that it belongs to."""
     selection: int | None = None
     """`Selection.sequence` that it answers; None for what nobody asked for."""
     journal: str = ""
-    """Selections made and dropped since the tell before, such as "@0 s0 s1 d0": with it a run can
-    be made again. Empty where that is not known."""
+    """Selections made and dropped since the evaluation before, such as "@0 s0 s1 d0": with it a run
+    can be made again. Empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
-    """What a tell did."""
+    """What adding an evaluation did."""
 
     status: AddStatus
     improvement: float
@@ -182,7 +182,7 @@ class AddResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCount:
-    """How many recorded evaluations ended one way."""
+    """How many evaluations ended one way."""
 
     outcome: str
     count: int
@@ -206,7 +206,7 @@ class IslandStats:
 class ArchiveStats:
     """The archive in the field's terms."""
 
-    told_count: int
+    evaluation_count: int
     elite_count: int
     """Cells with an elite; several islands' elites of one cell count once."""
     coverage: float
@@ -224,11 +224,11 @@ class ArchiveStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """Something that happened in a run: a tell, or its end."""
+    """Something that happened in a run: an evaluation was added, or the run ended."""
 
     sequence: int
-    """Of the recorded evaluation; for an end, of the last one before it. To go on behind an event,
+    """Of the evaluation; for an end, of the last one before it. To go on behind an event,
     watch after its sequence."""
-    told: ToldEvaluation | None = None
+    archived: ArchivedEvaluation | None = None
     state: RunState | None = None
     """The run's state; only in the last event, once the run is no longer running."""

@@ -19,7 +19,7 @@ class Attestation:
     """
 
     seeds: tuple[WorkloadSeeds, ...]
-    """Told once the evaluation is over."""
+    """Not told before the evaluation is over."""
     seeds_given: bool
     """The caller chose them, as when a record is run again: a candidate might have known them."""
     signed_unix_s: float

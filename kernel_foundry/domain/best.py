@@ -4,9 +4,9 @@ Of each candidate the newest verdict counts, so that a lucky time does not outli
 measurement, and only if it passed. The best is the one with the highest fitness: that is counted
 at the upper bound of its time, so no other's time is for certain below its own; with the time of
 `prepare` where that does more than layout; and below every trusted one where its verdict is in
-doubt. Of equals the one told first.
+doubt. Of equals the first one.
 
-The winner of a run that has ended is the best of what was told at its end: of those measured
+The winner of a run that has ended is the best of what was added at its end: of those measured
 again, since the best of a whole search is a lucky one.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
-from kernel_foundry.domain.archive import Elite, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, Elite
 
 Rank = tuple[float, int]
 
@@ -24,19 +24,19 @@ def rank(fitness: float, sequence: int) -> Rank:
     return -fitness, sequence
 
 
-def best_of(told: Iterable[ToldEvaluation]) -> ToldEvaluation | None:
-    """Return the best of what was told, in the order of telling; None when nothing passed."""
+def best_of(archived: Iterable[ArchivedEvaluation]) -> ArchivedEvaluation | None:
+    """Return the best of a run's evaluations, which are in order; None when nothing passed."""
     best = None
-    for so_far in best_so_far(told):
+    for so_far in best_so_far(archived):
         best = so_far
     return best
 
 
-def best_so_far(told: Iterable[ToldEvaluation]) -> Iterator[ToldEvaluation | None]:
-    """Yield after each told evaluation which one is the best then."""
-    newest: dict[str, ToldEvaluation] = {}
-    best: ToldEvaluation | None = None
-    for one in told:
+def best_so_far(archived: Iterable[ArchivedEvaluation]) -> Iterator[ArchivedEvaluation | None]:
+    """Yield after each evaluation which one is the best then."""
+    newest: dict[str, ArchivedEvaluation] = {}
+    best: ArchivedEvaluation | None = None
+    for one in archived:
         newest[one.candidate.digest] = one
         if best is not None and best.candidate.digest == one.candidate.digest:
             # Measured again: any other may lead now.
@@ -47,16 +47,16 @@ def best_so_far(told: Iterable[ToldEvaluation]) -> Iterator[ToldEvaluation | Non
 
 
 MOST_FINAL: Final = 64
-"""Newest told evaluations among which the winner of a run stands."""
+"""Newest evaluations among which the winner of a run stands."""
 
 
-def winner_of(told: Sequence[ToldEvaluation]) -> Elite | None:
+def winner_of(archived: Sequence[ArchivedEvaluation]) -> Elite | None:
     """Return the winner of a run; None for one that has not ended, or in which nothing passed.
 
     Args:
-        told: The newest `MOST_FINAL` that were told, in order.
+        archived: The newest `MOST_FINAL` of the run, in order.
     """
-    newest_first = takewhile(lambda one: one.evaluation.is_final, reversed(told))
+    newest_first = takewhile(lambda one: one.evaluation.is_final, reversed(archived))
     best = best_of(reversed(tuple(newest_first)))
     if best is None or best.evaluation.measures is None:
         return None
@@ -69,5 +69,5 @@ def winner_of(told: Sequence[ToldEvaluation]) -> Elite | None:
     )
 
 
-def _rank(told: ToldEvaluation) -> Rank:
-    return rank(told.evaluation.fitness, told.sequence)
+def _rank(archived: ArchivedEvaluation) -> Rank:
+    return rank(archived.evaluation.fitness, archived.sequence)

@@ -355,7 +355,7 @@ class Evaluation:
     swept_count: int = 0
     """Configurations that a sweep tried to find this one; 0: none did."""
     is_final: bool = False
-    """Told at the end of a run, which takes its winner from such verdicts alone."""
+    """Added at the end of a run, which takes its winner from such verdicts alone."""
     checks: tuple[Check, ...] = ()
     """What the verdict rests on, in the order in which it was looked at."""
     trust: Trust = Trust.FULL

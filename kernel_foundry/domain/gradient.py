@@ -13,10 +13,10 @@ Direction = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A step of the search: from a parent to a told child."""
+    """A step of the search: from a parent to an archived child."""
 
     sequence: int
-    """Of the told child."""
+    """Of the child."""
     island: str
     """Role of the child's island."""
     parent: str
@@ -28,7 +28,7 @@ class Transition:
     child_cell: Cell | None
     """None for a child whose measures are unknown, as of one that was not built."""
     gain: float
-    """Fitness of the child less that of the parent when the child was recorded."""
+    """Fitness of the child less that of the parent when the child was archived."""
     outcome: str
     """Value of the child's `EvaluationOutcome`."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class KernelTime:
     """Time of one kernel in one call of a plan that launches several.
 
-    Told by the process that ran the kernels: for people and models to read, no part of fitness.
+    Reported by the process that ran the kernels: for people and models to read, no part of fitness.
     """
 
     kernel: str

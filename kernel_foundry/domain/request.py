@@ -127,7 +127,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalOutcome:
-    """What became of a proposal: the verdict that the archive was told."""
+    """What became of a proposal: the verdict that was added to the archive."""
 
     run: str
     selection: int

@@ -1,6 +1,6 @@
 """What must hold for a verdict before anybody stores it, learns from it or goes on from it.
 
-One check for every door: what is told to an archive, read from a file of a run, reported to a
+One check for every door: what is added to an archive, read from a file of a run, reported to a
 generator, shown to it as a parent, or taken up by a loop.
 """
 

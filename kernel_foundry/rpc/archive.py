@@ -8,6 +8,7 @@ from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
 from kernel_foundry.domain.archive import (
     AddResult,
+    ArchivedEvaluation,
     ArchiveStats,
     Elite,
     LeaseHolder,
@@ -17,7 +18,6 @@ from kernel_foundry.domain.archive import (
     RunSpec,
     RunState,
     Selection,
-    ToldEvaluation,
 )
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
@@ -27,7 +27,7 @@ from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connecti
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
 
-Told = TypeVar("Told", ToldEvaluation, Transition)
+Item = TypeVar("Item", ArchivedEvaluation, Transition)
 
 
 class RemoteArchive:
@@ -86,7 +86,7 @@ class RemoteArchive:
         return _checked(read_field(Run, response, "run"), "run")
 
     async def delete_run(self, name: str) -> None:
-        """Remove a run with everything told to it, for good."""
+        """Remove a run with all its evaluations, for good."""
         # "" is the newest run: it is another one when the answer to a first try was lost.
         named = name or (await self.get_run(name)).spec.name
         await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=named))
@@ -102,7 +102,7 @@ class RemoteArchive:
         request = build(pb2.DropSelectionRequest, run=run, selection=selection)
         await self._connection.quick(self._stub.DropSelection, request)
 
-    async def tell(
+    async def add(
         self,
         run: str,
         candidate: Candidate,
@@ -112,9 +112,9 @@ class RemoteArchive:
         cost_usd: float = 0.0,
         selection: int | None = None,
     ) -> AddResult:
-        """Record a verdict durably, then answer. The same request_id tells once."""
+        """Add a verdict durably, then answer. The same request_id adds once."""
         request = build(
-            pb2.TellEvaluationRequest,
+            pb2.AddEvaluationRequest,
             run=run,
             candidate=candidate,
             evaluation=evaluation,
@@ -122,7 +122,7 @@ class RemoteArchive:
             cost_usd=cost_usd,
             selection=selection,
         )
-        response = await self._connection.quick(self._stub.TellEvaluation, request)
+        response = await self._connection.quick(self._stub.AddEvaluation, request)
         return read_field(AddResult, response, "result")
 
     async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
@@ -146,13 +146,13 @@ class RemoteArchive:
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
-    ) -> tuple[ToldEvaluation, ...]:
-        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+    ) -> tuple[ArchivedEvaluation, ...]:
+        """Return up to `limit` evaluations with a sequence above `after`, in order."""
 
-        async def page(after: int, limit: int) -> tuple[ToldEvaluation, ...]:
+        async def page(after: int, limit: int) -> tuple[ArchivedEvaluation, ...]:
             request = build(pb2.ListEvaluationsRequest, run=run, after=after, limit=limit)
             response = await self._connection.quick(self._stub.ListEvaluations, request)
-            return read_field(tuple[ToldEvaluation, ...], response, "evaluations")
+            return read_field(tuple[ArchivedEvaluation, ...], response, "evaluations")
 
         return await _read_on(page, after, limit)
 
@@ -175,7 +175,7 @@ class RemoteArchive:
         return read_field(tuple[GradientCell, ...], response, "cells")
 
     async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
-        """Yield everything told with a sequence above `after`, then what is told as it comes.
+        """Yield all evaluations with a sequence above `after`, then new ones as they come.
 
         A connection that breaks raises: go on after the last sequence that came.
         """
@@ -203,10 +203,10 @@ def _checked(run: Run, field: str) -> Run:
 
 
 async def _read_on(
-    page: Callable[[int, int], Awaitable[tuple[Told, ...]]], after: int, limit: int
-) -> tuple[Told, ...]:
+    page: Callable[[int, int], Awaitable[tuple[Item, ...]]], after: int, limit: int
+) -> tuple[Item, ...]:
     """Up to `limit` items behind sequence `after`, page by page until one is empty."""
-    items: list[Told] = []
+    items: list[Item] = []
     while True:
         more = await page(after, limit - len(items))
         items += more

@@ -166,8 +166,8 @@ def _resumed(run: Run, budget: Budget) -> Budget:
     limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
     if run.state is RunState.FINISHED and not any(limits):
         raise InvalidArgumentError(
-            f"run {run.spec.name} is finished, after {run.told_count} evaluations: give a new "
-            "total (evaluations, USD or tokens), or minutes from now",
+            f"run {run.spec.name} is finished, after {run.evaluation_count} evaluations: give a "
+            "new total (evaluations, USD or tokens), or minutes from now",
             field="budget",
             run=run.spec.name,
         )

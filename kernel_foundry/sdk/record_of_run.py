@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kernel_foundry.domain.archive import Run, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, Run
 from kernel_foundry.errors import EliteNotFoundError, InvalidArgumentError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.sdk.client import Foundry
@@ -26,9 +26,9 @@ def record_of_run(foundry: Foundry, run: str = "", candidate: str = "") -> Evide
         elite = foundry.best(found.spec.name)
         return record_of(found.spec.task, elite.candidate.source, elite.evaluation)
     newest = {
-        told.candidate.digest: told
-        for told in _told(foundry, found)
-        if told.candidate.digest.startswith(candidate) and told.evaluation.passed
+        archived.candidate.digest: archived
+        for archived in _archived(foundry, found)
+        if archived.candidate.digest.startswith(candidate) and archived.evaluation.passed
     }
     if not newest:
         raise EliteNotFoundError(
@@ -41,11 +41,11 @@ def record_of_run(foundry: Foundry, run: str = "", candidate: str = "") -> Evide
             f"{len(newest)} candidates of run {found.spec.name} that passed begin with {candidate}",
             field="candidate",
         )
-    (told,) = newest.values()
-    return record_of(found.spec.task, told.candidate.source, told.evaluation)
+    (archived,) = newest.values()
+    return record_of(found.spec.task, archived.candidate.source, archived.evaluation)
 
 
-def _told(foundry: Foundry, run: Run) -> Iterator[ToldEvaluation]:
+def _archived(foundry: Foundry, run: Run) -> Iterator[ArchivedEvaluation]:
     name, after = run.spec.name, 0
     while page := foundry.ask_archive(lambda a, n=after: a.evaluations(name, after=n, limit=100)):  # type: ignore[misc]
         yield from page

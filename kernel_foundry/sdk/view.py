@@ -172,8 +172,8 @@ def arithmetic_line(evaluation: Evaluation) -> str:
 
 def count_text(stats: ArchiveStats) -> str:
     """Return the one count of a run: "19 evaluations: 12 candidates, 7 measured again"."""
-    again = stats.told_count - stats.candidate_count
-    text = f"{stats.told_count} evaluations"
+    again = stats.evaluation_count - stats.candidate_count
+    text = f"{stats.evaluation_count} evaluations"
     return f"{text}: {stats.candidate_count} candidates, {again} measured again" if again else text
 
 

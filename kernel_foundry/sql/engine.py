@@ -21,7 +21,7 @@ from kernel_foundry.sql.migrate import SchemaLocation, migrate
 
 BUSY_SECONDS: Final = 10
 """How long a writer waits for another one before the store counts as unavailable; well below the
-30 s that clients wait, so that they are told why."""
+30 s that clients wait, so that they learn why."""
 
 _CONNECT_SECONDS: Final = 10
 """How long a PostgreSQL server may take to answer."""
@@ -91,7 +91,7 @@ def _postgresql(url: sa.URL, shown: str) -> sa.Engine:
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = _CONNECT_SECONDS
     if "options" not in url.query:
-        # A server may be set to answer before it has written: not for what a tell promises.
+        # A server may be set to answer before it has written; the archive promises more.
         arguments["options"] = f"-c lock_timeout={BUSY_SECONDS}s -c synchronous_commit=on"
     try:
         return sa.create_engine(
@@ -109,7 +109,7 @@ def _postgresql(url: sa.URL, shown: str) -> sa.Engine:
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:
-    """WAL for readers beside a writer; FULL so that a told evaluation survives a power cut."""
+    """WAL for readers beside a writer; FULL so that an archived evaluation survives a power cut."""
     # The driver's own transaction handling would begin too late for BEGIN IMMEDIATE.
     connection.isolation_level = None
     cursor = connection.cursor()

@@ -25,7 +25,7 @@ _OTHERWISE: Final = "see that it can be reached, or choose another one"
 
 @contextmanager
 def store_errors(shown_url: str) -> Iterator[None]:
-    """Turn the database's errors into ours. What was told before is there in any case.
+    """Turn the database's errors into ours. What was written before is there in any case.
 
     Args:
         shown_url: The store's URL without its password.

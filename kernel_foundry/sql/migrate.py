@@ -52,7 +52,7 @@ def migrate(engine: sa.Engine, shown_url: str, schema: SchemaLocation) -> None:
             return
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-    engine.dispose()  # SQLite reads what its planner is told when a connection is made
+    engine.dispose()  # SQLite reads its planner's statistics when a connection is made
 
 
 def _version(connection: sa.Connection, schema: SchemaLocation) -> str | None:

@@ -13,6 +13,7 @@ from kernel_foundry.domain.archive import (
     STRATEGIES,
     AddResult,
     AddStatus,
+    ArchivedEvaluation,
     ArchiveStats,
     Elite,
     IslandStats,
@@ -24,7 +25,6 @@ from kernel_foundry.domain.archive import (
     RunSpec,
     RunState,
     Selection,
-    ToldEvaluation,
 )
 from kernel_foundry.domain.best import best_of
 from kernel_foundry.domain.candidate import Candidate, Operator
@@ -49,16 +49,16 @@ class _FakeRun:
     state: RunState = RunState.RUNNING
     holder: LeaseHolder | None = None
     budget: RunBudget | None = None
-    told: list[ToldEvaluation] = field(default_factory=list)
+    archived: list[ArchivedEvaluation] = field(default_factory=list)
     requests: dict[str, str] = field(default_factory=dict)
     """Candidate digest by request_id."""
     newest: dict[str, Evaluation] = field(default_factory=dict)
-    """What was told last of each candidate, by digest."""
+    """The newest evaluation of each candidate, by digest."""
     transitions: list[Transition] = field(default_factory=list)
     elites: dict[Measures, Elite] = field(default_factory=dict)
     selected_count: int = 0
     change: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and replaced, when something is told or the state changes."""
+    """Set, and replaced, when something is added or the state changes."""
 
 
 class FakeArchive:
@@ -128,7 +128,7 @@ class FakeArchive:
         """Give an assignment back; every mutation asks for the same here."""
         self._run(run)
 
-    async def tell(
+    async def add(
         self,
         run: str,
         candidate: Candidate,
@@ -138,7 +138,7 @@ class FakeArchive:
         cost_usd: float = 0.0,
         selection: int | None = None,
     ) -> AddResult:
-        """Record a verdict. The same request_id tells once."""
+        """Add a verdict. The same request_id adds once."""
         state = self._run(run)
         _check(state, candidate, evaluation, request_id)
         if selection is not None and not 0 <= selection < state.selected_count:
@@ -147,16 +147,16 @@ class FakeArchive:
         if request_id in state.requests:
             if state.requests[request_id] != candidate.digest:
                 raise AlreadyExistsError(
-                    f"request {request_id} told another candidate", request_id=request_id
+                    f"request {request_id} added another candidate", request_id=request_id
                 )
             return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
         state.requests[request_id] = candidate.digest
-        state.told.append(
-            ToldEvaluation(
-                sequence=len(state.told) + 1,
+        state.archived.append(
+            ArchivedEvaluation(
+                sequence=len(state.archived) + 1,
                 candidate=candidate,
                 evaluation=evaluation,
-                told_unix_s=float(len(state.told)),
+                archived_unix_s=float(len(state.archived)),
                 cost_usd=cost_usd,
                 island=_ISLAND,
                 selection=selection,
@@ -174,10 +174,10 @@ class FakeArchive:
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
-    ) -> tuple[ToldEvaluation, ...]:
-        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+    ) -> tuple[ArchivedEvaluation, ...]:
+        """Return up to `limit` evaluations with a sequence above `after`, in order."""
         _check_page(after, limit)
-        return tuple(self._run(run).told[after : after + limit])
+        return tuple(self._run(run).archived[after : after + limit])
 
     async def transitions(
         self, run: str, *, after: int = 0, limit: int = 100
@@ -206,16 +206,16 @@ class FakeArchive:
         )
 
     async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
-        """Yield everything told after `after`, then what is told as it comes, then the state."""
+        """Yield all evaluations after `after`, then new ones as they come, then the state."""
         _check_page(after, 1)
         state = self._run(run)
         while True:
             change = state.change
-            for told in state.told[after:]:
-                after = told.sequence
-                yield RunEvent(sequence=after, told=told)
-            if len(state.told) <= after and state.state is not RunState.RUNNING:
-                yield RunEvent(sequence=len(state.told), state=state.state)
+            for archived in state.archived[after:]:
+                after = archived.sequence
+                yield RunEvent(sequence=after, archived=archived)
+            if len(state.archived) <= after and state.state is not RunState.RUNNING:
+                yield RunEvent(sequence=len(state.archived), state=state.state)
                 return
             await change.wait()
 
@@ -223,10 +223,10 @@ class FakeArchive:
         """Return the archive's statistics."""
         state = self._run(run)
         scores = [elite.fitness for elite in state.elites.values()]
-        outcomes = [told.evaluation.outcome for told in state.told]
+        outcomes = [archived.evaluation.outcome for archived in state.archived]
         return ArchiveStats(
-            told_count=len(state.told),
-            candidate_count=len({t.candidate.digest for t in state.told}),
+            evaluation_count=len(state.archived),
+            candidate_count=len({t.candidate.digest for t in state.archived}),
             elite_count=len(scores),
             coverage=len(scores) / LEVELS ** len(DIMENSIONS),
             qd_score=sum(scores),
@@ -280,7 +280,7 @@ def _check_page(after: int, limit: int) -> None:
 
 def _check(run: _FakeRun, candidate: Candidate, evaluation: Evaluation, request_id: str) -> None:
     if not request_id:
-        raise InvalidArgumentError("tell needs a request_id", field="request_id")
+        raise InvalidArgumentError("an evaluation is added with a request_id", field="request_id")
     if not 0 <= evaluation.fitness < math.inf:
         raise InvalidArgumentError("expected a fitness from 0", field="evaluation.fitness")
     if evaluation.passed and evaluation.candidate != candidate.digest:
@@ -288,7 +288,7 @@ def _check(run: _FakeRun, candidate: Candidate, evaluation: Evaluation, request_
             "the verdict is on another candidate", field="evaluation.candidate"
         )
     if any(parent not in run.newest for parent in candidate.parents):
-        raise InvalidArgumentError("a parent was not told", field="candidate.parents")
+        raise InvalidArgumentError("a parent is not in this run", field="candidate.parents")
 
 
 def _record_transition(run: _FakeRun, candidate: Candidate, evaluation: Evaluation) -> None:
@@ -299,7 +299,7 @@ def _record_transition(run: _FakeRun, candidate: Candidate, evaluation: Evaluati
     parent = run.newest[candidate.parents[0]]
     run.transitions.append(
         Transition(
-            sequence=len(run.told),
+            sequence=len(run.archived),
             island=_ISLAND,
             parent=candidate.parents[0],
             child=candidate.digest,
@@ -312,7 +312,7 @@ def _record_transition(run: _FakeRun, candidate: Candidate, evaluation: Evaluati
 
 
 def _ranked(run: _FakeRun) -> list[Elite]:
-    best = best_of(run.told)
+    best = best_of(run.archived)
     first = best.candidate.digest if best else ""
     return sorted(
         run.elites.values(), key=lambda elite: (elite.candidate.digest != first, -elite.fitness)
@@ -320,10 +320,10 @@ def _ranked(run: _FakeRun) -> list[Elite]:
 
 
 def _add(run: _FakeRun) -> tuple[AddStatus, float]:
-    """Choose every elite anew; return what became of the evaluation told last."""
-    last, before = run.told[-1], run.elites
-    cells = {t.evaluation.measures for t in run.told if t.evaluation.measures is not None}
-    newest = {t.candidate.digest: t for t in run.told}.values()
+    """Choose every elite anew; return what became of the last evaluation."""
+    last, before = run.archived[-1], run.elites
+    cells = {t.evaluation.measures for t in run.archived if t.evaluation.measures is not None}
+    newest = {t.candidate.digest: t for t in run.archived}.values()
     run.elites = {}
     for measures in cells:
         best = best_of(t for t in newest if t.evaluation.measures == measures)
@@ -350,9 +350,9 @@ def _describe(run: _FakeRun) -> Run:
         spec=run.spec,
         state=run.state,
         created_unix_s=float(run.number),
-        told_count=len(run.told),
+        evaluation_count=len(run.archived),
         best_speedup=ranked[0].evaluation.speedup if ranked else None,
         best_speedup_interval=ranked[0].evaluation.speedup_interval if ranked else None,
-        cost_usd=sum(told.cost_usd for told in run.told),
+        cost_usd=sum(archived.cost_usd for archived in run.archived),
         budget=run.budget,
     )

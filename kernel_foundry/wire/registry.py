@@ -9,11 +9,11 @@ from types import MappingProxyType
 from google.protobuf.message import Message
 
 from kernel_foundry.archive.v1 import (
+    archived_evaluation_pb2,
     gradient_pb2,
     run_event_pb2,
     run_pb2,
     stats_pb2,
-    told_evaluation_pb2,
 )
 from kernel_foundry.common.v1 import (
     admission_pb2,
@@ -73,7 +73,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         admission.ToleranceDerivation: admission_pb2.ToleranceDerivation,
         admission.ValueRange: admission_pb2.ValueRange,
         admission.WorkloadAdmission: admission_pb2.WorkloadAdmission,
-        archive.AddResult: told_evaluation_pb2.AddResult,
+        archive.AddResult: archived_evaluation_pb2.AddResult,
         archive.ArchiveStats: stats_pb2.ArchiveStats,
         archive.Elite: selection_pb2.Elite,
         archive.IslandStats: stats_pb2.IslandStats,
@@ -84,7 +84,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         archive.RunEvent: run_event_pb2.RunEvent,
         archive.RunSpec: run_pb2.RunSpec,
         archive.Selection: selection_pb2.Selection,
-        archive.ToldEvaluation: told_evaluation_pb2.ToldEvaluation,
+        archive.ArchivedEvaluation: archived_evaluation_pb2.ArchivedEvaluation,
         attestation.Attestation: attestation_pb2.Attestation,
         attestation.WorkloadSeeds: attestation_pb2.WorkloadSeeds,
         candidate.Candidate: candidate_pb2.Candidate,

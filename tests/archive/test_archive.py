@@ -46,28 +46,28 @@ async def archive(url: str) -> AsyncIterator[LocalArchive]:
     await opened.close()
 
 
-async def test_told_evaluation_comes_back_whole(
+async def test_archived_evaluation_comes_back_whole(
     archive: LocalArchive, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0, cell=(1, 2, 2))
-    result = await archive.tell("first", candidate, evaluation, request_id="1", cost_usd=0.25)
+    result = await archive.add("first", candidate, evaluation, request_id="1", cost_usd=0.25)
     assert (result.status, result.cell, result.is_best) == (AddStatus.NEW, (1, 2, 2), True)
-    (told,) = await archive.evaluations("first")
-    assert (candidate, evaluation) == (told.candidate, told.evaluation)
+    (archived,) = await archive.evaluations("first")
+    assert (candidate, evaluation) == (archived.candidate, archived.evaluation)
     run = await archive.get_run("")
-    assert (run.told_count, run.best_speedup, run.cost_usd) == (1, 2.0, 0.25)
+    assert (run.evaluation_count, run.best_speedup, run.cost_usd) == (1, 2.0, 0.25)
 
 
-async def test_same_request_tells_once(archive: LocalArchive, spec: RunSpec, make: Make) -> None:
+async def test_the_same_request_adds_once(archive: LocalArchive, spec: RunSpec, make: Make) -> None:
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0)
     for _ in range(3):
-        await archive.tell("first", candidate, evaluation, request_id="1")
-    assert (await archive.stats("first")).told_count == 1
+        await archive.add("first", candidate, evaluation, request_id="1")
+    assert (await archive.stats("first")).evaluation_count == 1
     other, verdict = make("b", median_ns=400.0)
     with pytest.raises(AlreadyExistsError):
-        await archive.tell("first", other, verdict, request_id="1")
+        await archive.add("first", other, verdict, request_id="1")
 
 
 async def test_state_survives_reopening(url: str, spec: RunSpec, make: Make) -> None:
@@ -75,9 +75,7 @@ async def test_state_survives_reopening(url: str, spec: RunSpec, make: Make) -> 
     await archive.create_run(spec)
     for i in range(12):
         cell = (i % 4, i % 3, i % 2)
-        await archive.tell(
-            "first", *make(str(i), median_ns=900.0 - i, cell=cell), request_id=str(i)
-        )
+        await archive.add("first", *make(str(i), median_ns=900.0 - i, cell=cell), request_id=str(i))
     selected = [(await archive.select("first")).sequence for _ in range(3)]
     before = (
         await archive.elites("first"),
@@ -104,28 +102,28 @@ async def test_two_archives_on_one_store_see_each_other(
     other = LocalArchive(url)
     for i in range(10):
         teller = archive if i % 2 else other
-        await teller.tell("first", *make(str(i), median_ns=900.0 - i), request_id=str(i))
+        await teller.add("first", *make(str(i), median_ns=900.0 - i), request_id=str(i))
     assert await archive.elites("first") == await other.elites("first")
     assert list(range(1, 11)) == [t.sequence for t in await other.evaluations("first")]
     await other.close()
 
 
-async def test_concurrent_tells_of_two_archives_lose_nothing(
+async def test_concurrent_additions_of_two_archives_lose_nothing(
     archive: LocalArchive, url: str, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(spec)
     other = LocalArchive(url)
     await asyncio.gather(
         *(
-            (archive if i % 2 else other).tell(
+            (archive if i % 2 else other).add(
                 "first", *make(str(i), median_ns=900.0 - i), request_id=str(i)
             )
             for i in range(40)
         )
     )
-    told = await archive.evaluations("first")
-    assert list(range(1, 41)) == [t.sequence for t in told]
-    assert len({t.candidate.digest for t in told}) == 40
+    archived = await archive.evaluations("first")
+    assert list(range(1, 41)) == [t.sequence for t in archived]
+    assert len({t.candidate.digest for t in archived}) == 40
     await other.close()
 
 
@@ -136,7 +134,7 @@ async def test_first_selections_are_seeds_then_parents_come(
     seeds = [await archive.select("first") for _ in range(4)]
     assert {Operator.SEED} == {s.operator for s in seeds}
     for i in range(4):
-        await archive.tell(
+        await archive.add(
             "first", *make(str(i), median_ns=900.0 - 100 * i, cell=(i, 0, 0)), request_id=str(i)
         )
     later = [await archive.select("first") for _ in range(40)]
@@ -161,7 +159,7 @@ async def test_selection_is_deterministic_under_a_seed(
         archive = LocalArchive(f"sqlite:///{tmp_path / folder / 'runs.db'}")
         await archive.create_run(spec)
         for i in range(6):
-            await archive.tell(
+            await archive.add(
                 "first", *make(str(i), median_ns=900.0 - i, cell=(i % 4, 1, 0)), request_id=str(i)
             )
         histories.append([await archive.select("first") for _ in range(20)])
@@ -174,7 +172,7 @@ async def test_failed_candidate_is_repaired_once_and_never_an_elite(
 ) -> None:
     await archive.create_run(spec)
     broken, verdict = make("broken", outcome=EvaluationOutcome.COMPILE_ERROR)
-    result = await archive.tell("first", broken, verdict, request_id="1")
+    result = await archive.add("first", broken, verdict, request_id="1")
     assert (result.status, result.cell) == (AddStatus.NOT_ADDED, None)
     assert await archive.elites("first") == ()
     selections = [await archive.select("first") for _ in range(200)]
@@ -187,9 +185,9 @@ async def test_remeasurement_updates_the_elite(
 ) -> None:
     await archive.create_run(spec)
     candidate, lucky = make("a", median_ns=400.0)
-    await archive.tell("first", candidate, lucky, request_id="1")
+    await archive.add("first", candidate, lucky, request_id="1")
     _, sober = make("a", median_ns=600.0)
-    await archive.tell("first", candidate, sober, request_id="2")
+    await archive.add("first", candidate, sober, request_id="2")
     (elite,) = await archive.elites("first")
     assert sober == elite.evaluation
 
@@ -212,12 +210,12 @@ async def test_bad_numbers_are_refused(archive: LocalArchive, spec: RunSpec, mak
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0)
     with pytest.raises(InvalidArgumentError):
-        await archive.tell(
+        await archive.add(
             "first", candidate, replace(evaluation, fitness=float("nan")), request_id="1"
         )
     with pytest.raises(InvalidArgumentError):
-        await archive.tell("first", candidate, evaluation, request_id="")
-    assert (await archive.stats("first")).told_count == 0
+        await archive.add("first", candidate, evaluation, request_id="")
+    assert (await archive.stats("first")).evaluation_count == 0
 
 
 async def test_newer_schema_and_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -250,7 +248,7 @@ async def main():
     for i in range(100000):
         candidate = make_candidate(str(i))
         verdict = make_evaluation(candidate, median_ns=500.0)
-        await archive.tell("first", candidate, verdict, request_id=str(i))
+        await archive.add("first", candidate, verdict, request_id=str(i))
         print(i, flush=True)
 
 asyncio.run(main())
@@ -272,9 +270,9 @@ async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) 
     process.stdout.close()
     process.wait()
     again = LocalArchive(url)
-    told = (await again.stats("first")).told_count
+    archived = (await again.stats("first")).evaluation_count
     await again.close()
-    assert told in (len(acknowledged), len(acknowledged) + 1)
+    assert archived in (len(acknowledged), len(acknowledged) + 1)
 
 
 def test_named_strategies_are_known() -> None:

@@ -12,7 +12,7 @@ from google.rpc.status_pb2 import Status
 
 from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
-from archive_svc.store.tell import LARGEST_EVALUATION
+from archive_svc.store.insert import LARGEST_EVALUATION
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
 from kernel_foundry.domain.archive import Run, RunSpec
@@ -47,10 +47,10 @@ async def stub(tmp_path: Path, spec: RunSpec) -> AsyncIterator[ArchiveServiceStu
         yield ArchiveServiceStub(channel)
 
 
-def _request(make: Make, label: str = "a", **verdict: object) -> pb2.TellEvaluationRequest:
+def _request(make: Make, label: str = "a", **verdict: object) -> pb2.AddEvaluationRequest:
     candidate, evaluation = make(label, median_ns=500.0, **verdict)
     return build(
-        pb2.TellEvaluationRequest,
+        pb2.AddEvaluationRequest,
         run="first",
         candidate=candidate,
         evaluation=evaluation,
@@ -58,18 +58,18 @@ def _request(make: Make, label: str = "a", **verdict: object) -> pb2.TellEvaluat
     )
 
 
-async def _told_count(stub: ArchiveServiceStub) -> int:
-    return (await stub.GetStats(pb2.GetStatsRequest(run="first"))).stats.told_count
+async def _evaluation_count(stub: ArchiveServiceStub) -> int:
+    return (await stub.GetStats(pb2.GetStatsRequest(run="first"))).stats.evaluation_count
 
 
 async def _refusal(
-    stub: ArchiveServiceStub, request: pb2.TellEvaluationRequest
+    stub: ArchiveServiceStub, request: pb2.AddEvaluationRequest
 ) -> tuple[grpc.StatusCode, KernelFoundryError]:
-    """Return the code and the error of a tell that is refused, and leaves nothing behind."""
-    before = await _told_count(stub)
+    """Return code and error of an evaluation that is refused, and leaves nothing behind."""
+    before = await _evaluation_count(stub)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await stub.TellEvaluation(request)
-    assert await _told_count(stub) == before
+        await stub.AddEvaluation(request)
+    assert await _evaluation_count(stub) == before
     error = caught.value
     details = dict(error.trailing_metadata())[DETAILS_KEY]
     assert isinstance(details, bytes)
@@ -191,7 +191,7 @@ async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, mak
     archive = LocalArchive(f"sqlite:///{path}")
     for name in ("absurd", "unread", "renamed", "good"):
         await archive.create_run(replace(spec, name=name))
-        await archive.tell(name, *make("a", median_ns=500.0), request_id="1")
+        await archive.add(name, *make("a", median_ns=500.0), request_id="1")
     await archive.close()
     with closing(sqlite3.connect(path)) as store, store:
         runs = dict(store.execute("select name, id from runs"))
@@ -252,7 +252,7 @@ async def test_a_service_names_no_run_so(
 async def test_parent_of_another_run(stub: ArchiveServiceStub, make: Make) -> None:
     parent = _request(make, "parent")
     parent.run = "other"
-    await stub.TellEvaluation(parent)
+    await stub.AddEvaluation(parent)
     request = _request(make)
     request.candidate.parents.append(parent.evaluation.candidate)
     code, error = await _refusal(stub, request)
@@ -261,7 +261,7 @@ async def test_parent_of_another_run(stub: ArchiveServiceStub, make: Make) -> No
 
 
 async def test_verdict_on_another_source(stub: ArchiveServiceStub, make: Make) -> None:
-    await stub.TellEvaluation(_request(make))
+    await stub.AddEvaluation(_request(make))
     request = _request(make, "b")
     request.candidate.source.device_code += "// changed behind the verdict's back"
     code, error = await _refusal(stub, request)
@@ -270,7 +270,7 @@ async def test_verdict_on_another_source(stub: ArchiveServiceStub, make: Make) -
 
 
 async def test_request_id_of_another_candidate(stub: ArchiveServiceStub, make: Make) -> None:
-    await stub.TellEvaluation(_request(make))
+    await stub.AddEvaluation(_request(make))
     request = _request(make, "b")
     request.request_id = "a"
     code, error = await _refusal(stub, request)
@@ -278,14 +278,14 @@ async def test_request_id_of_another_candidate(stub: ArchiveServiceStub, make: M
 
 
 async def test_locked_database(stub: ArchiveServiceStub, make: Make, tmp_path: Path) -> None:
-    await stub.TellEvaluation(_request(make))
+    await stub.AddEvaluation(_request(make))
     lock = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     code, error = await _refusal(stub, _request(make, "b"))
     assert (code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
     lock.close()
-    await stub.TellEvaluation(_request(make, "b"))
-    assert await _told_count(stub) == 2
+    await stub.AddEvaluation(_request(make, "b"))
+    assert await _evaluation_count(stub) == 2
 
 
 async def test_client_says_why_its_time_ran_out(tmp_path: Path, spec: RunSpec, make: Make) -> None:
@@ -300,6 +300,6 @@ async def test_client_says_why_its_time_ran_out(tmp_path: Path, spec: RunSpec, m
         lock.execute("BEGIN IMMEDIATE")
         candidate, evaluation = make("a", median_ns=500.0)
         with pytest.raises(StoreUnavailableError, match="locked"):
-            await remote.tell("first", candidate, evaluation, request_id="1")
+            await remote.add("first", candidate, evaluation, request_id="1")
         lock.close()
         await remote.close()

@@ -9,7 +9,7 @@ import pytest
 
 from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.service import archive_service
-from kernel_foundry.domain.archive import RunEvent, RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunEvent, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import TooManyWatchersError
@@ -25,12 +25,12 @@ class _Source:
 
     def __init__(self, make: Make, count: int) -> None:
         candidate, evaluation = make("a", median_ns=500.0)
-        self.told = [
-            ToldEvaluation(
+        self.archived = [
+            ArchivedEvaluation(
                 sequence=sequence,
                 candidate=candidate,
                 evaluation=evaluation,
-                told_unix_s=0.0,
+                archived_unix_s=0.0,
                 cost_usd=0.0,
             )
             for sequence in range(1, count + 1)
@@ -40,8 +40,8 @@ class _Source:
 
     async def read(self, after: int) -> Page:
         self.reads += 1
-        told = self.told[after : after + PAGE]
-        return Page(told=told, state=self.state, told_count=len(self.told))
+        archived = self.archived[after : after + PAGE]
+        return Page(archived=archived, state=self.state, evaluation_count=len(self.archived))
 
 
 async def test_pages_are_read_as_they_are_needed(make: Make) -> None:
@@ -61,19 +61,19 @@ async def test_a_ring_wakes_at_once_and_polling_finds_the_rest(
 ) -> None:
     monkeypatch.setattr("archive_svc.run.events.POLL_S", 3600.0)
     source = _Source(make, 2)
-    later, source.told, source.state = source.told, [], RunState.RUNNING
+    later, source.archived, source.state = source.archived, [], RunState.RUNNING
     bell = Bell()
     async with aclosing(follow(source.read, bell, after=0)) as events:
         first = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        source.told = later[:1]
+        source.archived = later[:1]
         bell.ring()
-        assert await first == RunEvent(sequence=1, told=later[0])
+        assert await first == RunEvent(sequence=1, archived=later[0])
         monkeypatch.setattr("archive_svc.run.events.POLL_S", 0.01)
         second = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
-        source.told = later  # by another process, which rings no bell of ours
+        source.archived = later  # by another process, which rings no bell of ours
         assert (await second).sequence == 2
 
 
@@ -98,7 +98,7 @@ async def test_a_client_that_leaves_ends_the_stream_in_the_service(
     archive = _WatchedArchive()
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0)
-    await archive.tell("first", candidate, evaluation, request_id="1")
+    await archive.add("first", candidate, evaluation, request_id="1")
     async with running([archive_service(archive)], f"unix:{tmp_path / 's'}", grace_s=1.0) as target:
         remote = RemoteArchive(target)
         async with aclosing(remote.watch("first")) as events:
@@ -115,7 +115,7 @@ async def test_streams_end_at_as_many_as_are_served(
     monkeypatch.setattr("archive_svc.service._MOST_WATCHERS", 1)
     archive = _WatchedArchive()
     await archive.create_run(spec)
-    await archive.tell("first", *make("a", median_ns=500.0), request_id="1")
+    await archive.add("first", *make("a", median_ns=500.0), request_id="1")
     async with running([archive_service(archive)], f"unix:{tmp_path / 's'}", grace_s=1.0) as target:
         remote = RemoteArchive(target)
         async with aclosing(remote.watch("first")) as events:

@@ -30,7 +30,7 @@ def _up(gain: float, is_better: bool = True) -> Move:
     return ((1, 1, 1), (2, 1, 1), gain, is_better)
 
 
-def test_nothing_told_leaves_exploration_alone() -> None:
+def test_an_empty_run_leaves_exploration_alone() -> None:
     field = gradient_field(Transitions(), EMPTY, WEIGHTS)
     assert not field.fitness.any()
     assert not field.rate.any()

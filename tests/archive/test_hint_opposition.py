@@ -55,11 +55,11 @@ async def test_an_archive_gives_no_direction_against_the_parents_verdict(
         await archive.create_run(replace(spec, strategy="gradient"))
         parent, verdict = make("parent", median_ns=900.0, cell=(2, 1, 1))
         verdict = replace(verdict, findings=_findings(kind))
-        await archive.tell("first", parent, verdict, request_id="parent")
+        await archive.add("first", parent, verdict, request_id="parent")
         for number in range(6):
             child, better = make(f"child {number}", median_ns=700.0, cell=(3, 1, 1))
             child = replace(child, parents=(parent.digest,), operator=Operator.MUTATE)
-            await archive.tell("first", child, better, request_id=child.digest)
+            await archive.add("first", child, better, request_id=child.digest)
         found = directions[name] = set()
         for _ in range(400):
             selection = await archive.select("first")

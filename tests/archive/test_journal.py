@@ -1,4 +1,4 @@
-"""The journal: what was selected and dropped before each tell, so that a run can be made again."""
+"""The journal: what was selected and dropped before each one, so that a run can be made again."""
 
 import gzip
 import json
@@ -34,31 +34,31 @@ async def archive(url: str, spec: RunSpec) -> AsyncIterator[LocalArchive]:
 
 
 async def journals(archive: LocalArchive) -> list[str]:
-    return [told.journal for told in await archive.evaluations("first")]
+    return [archived.journal for archived in await archive.evaluations("first")]
 
 
-async def test_each_tell_takes_along_what_happened_before_it(
+async def test_each_evaluation_takes_along_what_happened_before_it(
     archive: LocalArchive, url: str, make: Make
 ) -> None:
     for _ in range(2):
         await archive.select("first")
-    await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
+    await archive.add("first", *make("a", median_ns=500.0), request_id="1", selection=0)
     await archive.select("first")
     await archive.drop_selection("first", 1)
-    await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=2)
-    await archive.tell("first", *make("b", median_ns=410.0), request_id="3")
+    await archive.add("first", *make("b", median_ns=400.0), request_id="2", selection=2)
+    await archive.add("first", *make("b", median_ns=410.0), request_id="3")
     again = LocalArchive(url)
     await again.select("first")
-    await again.tell("first", *make("c", median_ns=450.0), request_id="4", selection=32)
+    await again.add("first", *make("c", median_ns=450.0), request_id="4", selection=32)
     assert await journals(again) == ["@0 s0 s1", "@0 s2 d1", "@0", "@3 s32"]
     await again.close()
 
 
 async def test_a_selection_by_another_strategy_says_so(archive: LocalArchive, make: Make) -> None:
     await archive.select("first", strategy="best_of_n")
-    await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
+    await archive.add("first", *make("a", median_ns=500.0), request_id="1", selection=0)
     await archive.select("first", strategy=(await archive.get_run("first")).spec.strategy)
-    await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=1)
+    await archive.add("first", *make("b", median_ns=400.0), request_id="2", selection=1)
     assert await journals(archive) == ["@0 s0=best_of_n", "@0 s1"]
     first = read_journal("@0 s0=best_of_n").events[0]
     assert first == JournalEvent(selection=0, is_drop=False, strategy="best_of_n")
@@ -68,48 +68,48 @@ async def test_a_selection_by_another_strategy_says_so(archive: LocalArchive, ma
 
 async def test_what_changed_nothing_is_not_noted(archive: LocalArchive, make: Make) -> None:
     await archive.select("first")
-    told = make("a", median_ns=500.0)
+    archived = make("a", median_ns=500.0)
     await archive.drop_selection("first", 7)  # never made
-    await archive.tell("first", *told, request_id="1", selection=0)
-    await archive.drop_selection("first", 0)  # told already
+    await archive.add("first", *archived, request_id="1", selection=0)
+    await archive.drop_selection("first", 0)  # answered already
     await archive.select("first")
-    await archive.tell("first", *told, request_id="1", selection=0)  # a repeat
-    await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=1)
+    await archive.add("first", *archived, request_id="1", selection=0)  # a repeat
+    await archive.add("first", *make("b", median_ns=400.0), request_id="2", selection=1)
     assert await journals(archive) == ["@0 s0", "@0 s1"]
 
 
-async def test_a_tell_that_failed_before_it_was_stored_loses_nothing(
+async def test_an_addition_that_failed_before_it_was_stored_loses_nothing(
     archive: LocalArchive, make: Make
 ) -> None:
     await archive.select("first")
-    told = make("a", median_ns=500.0)
+    archived = make("a", median_ns=500.0)
     with (
-        patch.object(Store, "tell", side_effect=StoreUnavailableError("full")),
+        patch.object(Store, "add", side_effect=StoreUnavailableError("full")),
         pytest.raises(StoreUnavailableError),
     ):
-        await archive.tell("first", *told, request_id="1", selection=0)
-    await archive.tell("first", *told, request_id="1", selection=0)
+        await archive.add("first", *archived, request_id="1", selection=0)
+    await archive.add("first", *archived, request_id="1", selection=0)
     assert await journals(archive) == ["@0 s0"]
 
 
-@pytest.mark.parametrize("is_told_again", [True, False])
-async def test_a_tell_that_failed_after_it_was_stored_is_noted_once(
-    archive: LocalArchive, make: Make, *, is_told_again: bool
+@pytest.mark.parametrize("is_judged_again", [True, False])
+async def test_an_addition_that_failed_after_it_was_stored_is_noted_once(
+    archive: LocalArchive, make: Make, *, is_judged_again: bool
 ) -> None:
     for _ in range(2):
         await archive.select("first")
-    told, real = make("a", median_ns=500.0), Store.tell
+    archived, real = make("a", median_ns=500.0), Store.add
 
     def lose_the_answer(*arguments: object) -> None:
         real(*arguments)  # type: ignore[arg-type]
         raise StoreUnavailableError("gone")
 
-    with patch.object(Store, "tell", lose_the_answer), pytest.raises(StoreUnavailableError):
-        await archive.tell("first", *told, request_id="1", selection=0)
-    if is_told_again:
-        await archive.tell("first", *told, request_id="1", selection=0)
+    with patch.object(Store, "add", lose_the_answer), pytest.raises(StoreUnavailableError):
+        await archive.add("first", *archived, request_id="1", selection=0)
+    if is_judged_again:
+        await archive.add("first", *archived, request_id="1", selection=0)
     await archive.drop_selection("first", 1)
-    await archive.tell("first", *make("b", median_ns=400.0), request_id="2")
+    await archive.add("first", *make("b", median_ns=400.0), request_id="2")
     assert await journals(archive) == ["@0 s0 s1", "@0 d1"]
 
 
@@ -117,7 +117,7 @@ async def test_an_export_carries_the_journals(
     archive: LocalArchive, url: str, make: Make, tmp_path: Path
 ) -> None:
     await archive.select("first")
-    await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
+    await archive.add("first", *make("a", median_ns=500.0), request_id="1", selection=0)
     copy = f"sqlite:///{tmp_path / 'copy.db'}"
     export_run(url, "first", tmp_path / "first.gz")
     import_run(copy, tmp_path / "first.gz")
@@ -130,7 +130,7 @@ async def test_an_export_carries_the_journals(
 async def test_a_file_with_another_text_for_a_journal_is_refused(
     archive: LocalArchive, url: str, make: Make, tmp_path: Path, journal: object
 ) -> None:
-    await archive.tell("first", *make("a", median_ns=500.0), request_id="1")
+    await archive.add("first", *make("a", median_ns=500.0), request_id="1")
     export_run(url, "first", tmp_path / "first.gz")
     head, line = gzip.decompress((tmp_path / "first.gz").read_bytes()).splitlines()
     data = json.loads(line)

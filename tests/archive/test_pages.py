@@ -29,10 +29,10 @@ async def test_large_texts_make_pages_shorter(
     await archive.create_run(spec)
     for level in range(3):
         candidate, evaluation = make(str(level), median_ns=500.0 + level, cell=(level, 0, 0))
-        await archive.tell("first", candidate, evaluation, request_id=str(level))
+        await archive.add("first", candidate, evaluation, request_id=str(level))
     elites = await archive.elites("first")
     assert len(elites) == 3
-    told = await archive.evaluations("first")
+    archived = await archive.evaluations("first")
     async with running([archive_service(archive)], f"unix:{tmp_path / 's'}", grace_s=1.0) as target:
         async with grpc.aio.insecure_channel(target) as channel:
             stub = ArchiveServiceStub(channel)
@@ -43,6 +43,6 @@ async def test_large_texts_make_pages_shorter(
         try:
             assert await remote.elites("first") == elites
             assert await remote.elites("first", limit=2) == elites[:2]
-            assert await remote.evaluations("first") == told
+            assert await remote.evaluations("first") == archived
         finally:
             await remote.close()

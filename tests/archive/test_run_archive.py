@@ -25,7 +25,7 @@ def _archive(strategy: str = "gradient", **options: object) -> RunArchive:
     return RunArchive(strategy=strategy, seed=3, **options)  # type: ignore[arg-type]
 
 
-def _told(sequence: int, fitness: float, **changes: object) -> Result:
+def _result(sequence: int, fitness: float, **changes: object) -> Result:
     numbers = Result(
         sequence=sequence,
         digest=f"digest {sequence}",
@@ -45,7 +45,7 @@ def _fill(archive: RunArchive, count: int = 12) -> None:
     rng = np.random.default_rng(1)
     for sequence in range(1, count + 1):
         cell: Cell = tuple(rng.integers(0, 4, 3).tolist())  # type: ignore[assignment]
-        archive.tell(_told(sequence, float(rng.uniform(0.2, 0.9)), cell=cell))
+        archive.take_in(_result(sequence, float(rng.uniform(0.2, 0.9)), cell=cell))
 
 
 def test_strategies_have_the_names_that_the_domain_knows() -> None:
@@ -55,7 +55,7 @@ def test_strategies_have_the_names_that_the_domain_knows() -> None:
 
 
 @given(
-    tells=st.lists(
+    results=st.lists(
         st.tuples(
             st.floats(0.2, 1.0),
             st.booleans(),
@@ -67,17 +67,17 @@ def test_strategies_have_the_names_that_the_domain_knows() -> None:
     )
 )
 @settings(max_examples=60)
-def test_the_best_is_never_lost_and_a_failure_never_an_elite(tells) -> None:
+def test_the_best_is_never_lost_and_a_failure_never_an_elite(results) -> None:
     """Also when candidates are measured again, fail then, and islands mix."""
     archive = RunArchive(strategy="gradient", seed=1, model=APART)
     newest: dict[str, tuple[float, bool]] = {}
-    for sequence, (fitness, passed, cell, digest, born_on) in enumerate(tells, 1):
+    for sequence, (fitness, passed, cell, digest, born_on) in enumerate(results, 1):
         name = str(digest)
         outcome = "passed" if passed else "wrong_result"
-        told = _told(sequence, fitness if passed else 0.1, digest=name, cell=cell)
+        archived = _result(sequence, fitness if passed else 0.1, digest=name, cell=cell)
         home = archive.island_for(selection=None, parent="", digest=name)
         island = home if name in newest else born_on
-        archive.tell(dataclasses.replace(told, outcome=outcome, island=island))
+        archive.take_in(dataclasses.replace(archived, outcome=outcome, island=island))
         newest[name] = (fitness, passed)
         alive = {d: f for d, (f, ok) in newest.items() if ok}
         assert {e.digest for e in archive.elites()} <= set(alive)
@@ -85,22 +85,22 @@ def test_the_best_is_never_lost_and_a_failure_never_an_elite(tells) -> None:
         assert (best.fitness if best else None) == max(alive.values(), default=None)
 
 
-def test_a_told_selection_is_in_flight_no_more() -> None:
+def test_an_answered_selection_is_in_flight_no_more() -> None:
     archive = _archive("fitness")
-    archive.tell(_told(1, 0.5))
+    archive.take_in(_result(1, 0.5))
     # One elite and nothing to combine it with: each island asks for it once before any asks again.
     numbers = range(SEEDS, SEEDS + len(ISLANDS.islands))
     plans = {n: archive.select(n) for n in numbers}
     assert len(set(plans.values())) == len(plans)
     answered = next(n for n, plan in plans.items() if plan.operator is Operator.MUTATE)
-    archive.tell(_told(2, 0.4, parent="digest 1", operator="mutate", selection=answered))
+    archive.take_in(_result(2, 0.4, parent="digest 1", operator="mutate", selection=answered))
     assert not archive.is_in_flight(answered)
     assert all(archive.is_in_flight(n) for n in plans if n != answered)
 
 
 def test_a_dropped_selection_may_be_asked_for_again() -> None:
     archive = _archive("fitness")
-    archive.tell(_told(1, 0.5))
+    archive.take_in(_result(1, 0.5))
     for number in range(SEEDS, SEEDS + 40):
         archive.select(number)
         archive.drop(number)
@@ -155,8 +155,8 @@ def test_islands_set_out_from_one_population_and_then_part() -> None:
     archive = RunArchive(
         strategy="gradient", seed=1, model=dataclasses.replace(ISLANDS, founding=1, stagnation=99)
     )
-    archive.tell(_told(1, 0.5))
-    archive.tell(_told(2, 0.4, cell=(2, 2, 2), island="memory"))
+    archive.take_in(_result(1, 0.5))
+    archive.take_in(_result(2, 0.4, cell=(2, 2, 2), island="memory"))
     cells = {i.name: [e.cell for e in i.elites()] for i in archive.islands}
     assert cells["memory"] == [(1, 1, 1), (2, 2, 2)]
     assert cells["fusion"] == cells["compute"] == [(1, 1, 1)]
@@ -164,26 +164,26 @@ def test_islands_set_out_from_one_population_and_then_part() -> None:
 
 def test_a_stagnating_island_is_given_elites_of_the_best_one() -> None:
     archive = RunArchive(strategy="gradient", seed=1, model=APART)
-    archive.tell(_told(1, 0.9, cell=(3, 3, 3), island="memory"))
-    archive.tell(_told(2, 0.8, cell=(2, 2, 2), island="memory"))
+    archive.take_in(_result(1, 0.9, cell=(3, 3, 3), island="memory"))
+    archive.take_in(_result(2, 0.8, cell=(2, 2, 2), island="memory"))
     fusion = archive.islands[0]
     before = fusion.migrations
     for sequence in range(3, 2 + APART.stagnation):
-        archive.tell(_told(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
+        archive.take_in(_result(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
     assert fusion.migrations == before
-    archive.tell(_told(9, 0.2, cell=(0, 0, 0), island="fusion"))
+    archive.take_in(_result(9, 0.2, cell=(0, 0, 0), island="fusion"))
     assert fusion.migrations == before + 1
     assert [e.digest for e in fusion.elites()] == ["digest 1", "digest 2", "digest 3"]
-    archive.tell(_told(10, 0.2, cell=(0, 0, 0), island="fusion"))
+    archive.take_in(_result(10, 0.2, cell=(0, 0, 0), island="fusion"))
     assert fusion.migrations == before + 1
     assert archive.stats().elite_count == 3  # cells, whichever island holds them
 
 
 def test_what_leads_the_run_goes_to_every_island() -> None:
     archive = RunArchive(strategy="gradient", seed=1, model=APART)
-    archive.tell(_told(1, 0.5, island="memory"))
-    archive.tell(_told(2, 0.4, cell=(2, 2, 2), island="fusion"))
-    archive.tell(_told(3, 0.6, cell=(3, 3, 3), island="compute"))
+    archive.take_in(_result(1, 0.5, island="memory"))
+    archive.take_in(_result(2, 0.4, cell=(2, 2, 2), island="fusion"))
+    archive.take_in(_result(3, 0.6, cell=(3, 3, 3), island="compute"))
     cells = {i.name: [e.cell for e in i.elites()] for i in archive.islands}
     assert cells == {
         "fusion": [(3, 3, 3), (1, 1, 1), (2, 2, 2)],
@@ -196,12 +196,12 @@ def test_what_leads_the_run_goes_to_every_island() -> None:
 
 def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.5))
+    archive.take_in(_result(1, 0.5))
     child = {"parent": "digest 1", "operator": "mutate"}
-    archive.tell(_told(2, 0.7, cell=(2, 1, 1), **child))
-    archive.tell(_told(3, 0.1, cell=(1, 1, 2), outcome="wrong_result", **child))
-    archive.tell(_told(4, 0.6, cell=(2, 2, 2), parent="digest 3", operator="repair"))
-    archive.tell(_told(5, 0.8, digest="digest 2", cell=(2, 1, 1), **child))  # measured again
+    archive.take_in(_result(2, 0.7, cell=(2, 1, 1), **child))
+    archive.take_in(_result(3, 0.1, cell=(1, 1, 2), outcome="wrong_result", **child))
+    archive.take_in(_result(4, 0.6, cell=(2, 2, 2), parent="digest 3", operator="repair"))
+    archive.take_in(_result(5, 0.8, digest="digest 2", cell=(2, 1, 1), **child))  # measured again
     field = archive.field(archive.islands[0])
     here = (1 * 4 + 1) * 4 + 1
     assert field.total[here, 0] > 0 > field.fitness[here, 2]
@@ -210,7 +210,7 @@ def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
 
 def test_a_failure_is_repaired_once_and_without_a_direction() -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.1, outcome="compile_error", cell=None))
+    archive.take_in(_result(1, 0.1, outcome="compile_error", cell=None))
     plans = [archive.select(n) for n in range(SEEDS, 60)]
     (repair,) = [plan for plan in plans if plan.operator is Operator.REPAIR]
     assert (repair.parent, repair.target, repair.inspirations) == ("digest 1", None, ())
@@ -224,8 +224,8 @@ def _run(archive: RunArchive, count: int, *, passes: bool = True, in_flight: int
         number = min(waiting)
         plan = waiting.pop(number)
         cell: Cell = tuple(rng.integers(0, 4, 3).tolist())  # type: ignore[assignment]
-        archive.tell(
-            _told(
+        archive.take_in(
+            _result(
                 sequence,
                 float(rng.uniform(0.2, 0.9)) if passes else 0.1,
                 outcome="passed" if passes else "wrong_result",
@@ -261,8 +261,8 @@ def test_seeds_that_fail_are_followed_by_more() -> None:
 
 def test_a_run_that_is_begun_with_candidates_asks_for_no_seeds_first() -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.5))
-    archive.tell(_told(2, 0.6, cell=(2, 2, 2)))
+    archive.take_in(_result(1, 0.5))
+    archive.take_in(_result(2, 0.6, cell=(2, 2, 2)))
     operators = [archive.select(n).operator for n in range(12)]
     assert operators[:SEEDS] != [Operator.SEED] * SEEDS
     assert operators.count(Operator.SEED) <= YOUNG_SEEDS - 2
@@ -278,9 +278,9 @@ def test_a_short_run_migrates_and_uses_every_operator() -> None:
 @pytest.mark.parametrize("name", ["combine", "repair", "templatise"])
 def test_an_operator_that_is_switched_off_is_never_asked_for(name: str) -> None:
     archive = _archive(without=(name,))
-    archive.tell(_told(1, 0.5, has_parameters=False))
-    archive.tell(_told(2, 0.6, cell=(2, 2, 2)))
-    archive.tell(_failed(3))
+    archive.take_in(_result(1, 0.5, has_parameters=False))
+    archive.take_in(_result(2, 0.6, cell=(2, 2, 2)))
+    archive.take_in(_failed(3))
     operators = set()
     for number in range(SEEDS, 200):
         operators.add(archive.select(number).operator.value)
@@ -306,35 +306,35 @@ def test_without_migration_islands_keep_to_themselves() -> None:
 
 
 def _failed(sequence: int, **changes: object) -> Result:
-    return _told(sequence, 0.1, outcome="compile_error", cell=None, **changes)
+    return _result(sequence, 0.1, outcome="compile_error", cell=None, **changes)
 
 
 def test_a_line_of_failures_is_repaired_twice_at_most() -> None:
     archive = _archive()
-    archive.tell(_failed(1))
-    archive.tell(_failed(2, operator="repair", parent="digest 1"))
+    archive.take_in(_failed(1))
+    archive.take_in(_failed(2, operator="repair", parent="digest 1"))
     offered = {archive.select(n).parent for n in range(SEEDS, 60)}
     assert "digest 2" in offered
-    archive.tell(_failed(3, operator="repair", parent="digest 2"))
-    archive.tell(_failed(4, digest="digest 3"))  # measured again
+    archive.take_in(_failed(3, operator="repair", parent="digest 2"))
+    archive.take_in(_failed(4, digest="digest 3"))  # measured again
     plans = [archive.select(n) for n in range(100, 160)]
     assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
 
 
 def test_a_repair_that_passed_begins_a_new_line() -> None:
     archive = _archive()
-    archive.tell(_failed(1))
-    archive.tell(_failed(2, operator="repair", parent="digest 1"))
-    archive.tell(_told(3, 0.5, operator="repair", parent="digest 2"))
-    archive.tell(_failed(4, operator="mutate", parent="digest 3"))
+    archive.take_in(_failed(1))
+    archive.take_in(_failed(2, operator="repair", parent="digest 1"))
+    archive.take_in(_result(3, 0.5, operator="repair", parent="digest 2"))
+    archive.take_in(_failed(4, operator="mutate", parent="digest 3"))
     plans = [archive.select(n) for n in range(SEEDS, 60)]
     assert "digest 4" in {plan.parent for plan in plans if plan.operator is Operator.REPAIR}
 
 
 def test_an_elite_without_parameters_is_given_some_once() -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.5, has_parameters=False))
-    archive.tell(_told(2, 0.6, cell=(2, 2, 2)))
+    archive.take_in(_result(1, 0.5, has_parameters=False))
+    archive.take_in(_result(2, 0.6, cell=(2, 2, 2)))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     (templatise,) = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
     assert templatise.parent == "digest 1"
@@ -346,8 +346,8 @@ def test_a_candidate_made_tunable_is_given_no_direction() -> None:
     _fill(archive)
     for sequence in range(13, 17):
         island = archive.islands[sequence % 4].name
-        plain = _told(sequence, 1.0 + sequence / 100, has_parameters=False, island=island)
-        archive.tell(plain)
+        plain = _result(sequence, 1.0 + sequence / 100, has_parameters=False, island=island)
+        archive.take_in(plain)
     plans = [archive.select(number) for number in range(SEEDS, SEEDS + 60)]
     tunable = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
     assert tunable
@@ -361,46 +361,46 @@ def test_a_run_may_have_a_negative_seed() -> None:
 
 def test_a_child_without_measures_found_no_place_either() -> None:
     archive = _archive("curiosity")
-    archive.tell(_told(1, 0.5))
-    archive.tell(_told(2, 0.0, outcome="compile_error", parent="digest 1", cell=None))
-    assert archive._curiosity["digest 1"] < archive._curiosity["digest never told"]
+    archive.take_in(_result(1, 0.5))
+    archive.take_in(_result(2, 0.0, outcome="compile_error", parent="digest 1", cell=None))
+    assert archive._curiosity["digest 1"] < archive._curiosity["digest never seen"]
 
 
 @pytest.mark.parametrize("operator", ["repair", "templatise"])
 def test_what_was_tried_before_a_restart_is_not_tried_again(operator: str) -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.5, has_parameters=False))
-    archive.tell(_told(2, 0.1, outcome="compile_error", cell=None))
+    archive.take_in(_result(1, 0.5, has_parameters=False))
+    archive.take_in(_result(2, 0.1, outcome="compile_error", cell=None))
     tried = "digest 1" if operator == "templatise" else "digest 2"
-    archive.tell(_told(3, 0.4, operator=operator, parent=tried, cell=(2, 2, 2)))
+    archive.take_in(_result(3, 0.4, operator=operator, parent=tried, cell=(2, 2, 2)))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     assert not [plan for plan in plans if plan.operator == operator]
 
 
 def test_measured_again_an_elite_is_not_given_parameters_again() -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.5, has_parameters=False))
-    archive.tell(_told(2, 0.4, operator="templatise", parent="digest 1", cell=(2, 2, 2)))
-    archive.tell(_told(3, 0.55, digest="digest 1", has_parameters=False))
+    archive.take_in(_result(1, 0.5, has_parameters=False))
+    archive.take_in(_result(2, 0.4, operator="templatise", parent="digest 1", cell=(2, 2, 2)))
+    archive.take_in(_result(3, 0.55, digest="digest 1", has_parameters=False))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     assert not [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
 
 
 def test_what_passes_when_measured_again_needs_no_repair() -> None:
     archive = _archive()
-    archive.tell(_told(1, 0.05, outcome="timeout", cell=None))
-    archive.tell(_told(2, 0.5, digest="digest 1"))
+    archive.take_in(_result(1, 0.05, outcome="timeout", cell=None))
+    archive.take_in(_result(2, 0.5, digest="digest 1"))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
 
 
 def test_a_refused_status_tells_that_nothing_changed() -> None:
     archive = _archive()
-    first = archive.tell(_told(1, 0.5))
+    first = archive.take_in(_result(1, 0.5))
     assert (first.status, first.improvement, first.is_best) == (AddStatus.NEW, 0.5, True)
-    second = archive.tell(_told(2, 0.4))
+    second = archive.take_in(_result(2, 0.4))
     assert (second.status, second.improvement) == (AddStatus.NOT_ADDED, 0.0)
     assert not second.is_best
-    third = archive.tell(_told(3, 0.8))
+    third = archive.take_in(_result(3, 0.8))
     assert third.status is AddStatus.IMPROVE_EXISTING
     assert third.improvement == pytest.approx(0.3)

@@ -32,7 +32,7 @@ from tests.archive.conftest import make_candidate, make_evaluation
 COUNT = 450  # more than two batches
 
 
-def tell(store: Store, run_id: int, i: int) -> None:
+def add(store: Store, run_id: int, i: int) -> None:
     parent = make_candidate(str(i // 2)).digest if i else ""
     candidate = make_candidate(str(i), parent=parent, operator=Operator.MUTATE)
     evaluation = (
@@ -40,7 +40,7 @@ def tell(store: Store, run_id: int, i: int) -> None:
         if i % 5
         else make_evaluation(candidate, outcome=EvaluationOutcome.WRONG_RESULT)
     )
-    store.tell(
+    store.add(
         run_id,
         NewEvaluation(
             request_id=f"request {i}",
@@ -62,11 +62,11 @@ def source_url(tmp_path_factory: pytest.TempPathFactory, spec: RunSpec) -> str:
         store.insert_run(replace(spec, name="empty"))
         store.reserve_selections(1, COUNT)
         for i in range(COUNT):
-            tell(store, 1, i)
+            add(store, 1, i)
         # The best one, measured again, is worth less.
         best = make_candidate(str(COUNT - 1))
         again = make_evaluation(best, median_ns=950.0)
-        store.tell(1, NewEvaluation(request_id="again", candidate=best, evaluation=again))
+        store.add(1, NewEvaluation(request_id="again", candidate=best, evaluation=again))
         store.set_state(1, RunState.FINISHED)
     return url
 
@@ -111,7 +111,7 @@ def edited(file: Path, edit: Callable[[list[dict[str, Any]]], object]) -> Path:
 
 def test_an_imported_run_is_the_exported_one(source_url: str, store_url: str, file: Path) -> None:
     copied = import_run(store_url, file)
-    assert copied == RunCopy(name="first", told_count=COUNT + 1, is_new=True)
+    assert copied == RunCopy(name="first", evaluation_count=COUNT + 1, is_new=True)
     assert everything(source_url) == everything(store_url)
 
 
@@ -119,7 +119,7 @@ def test_an_imported_run_goes_on(store_url: str, file: Path) -> None:
     import_run(store_url, file)
     with closing(Store(store_url)) as store:
         assert store.reserve_selections(1, 1) == COUNT
-        tell(store, 1, COUNT)
+        add(store, 1, COUNT)
         assert store.results(1, COUNT)[-1].sequence == COUNT + 2
 
 
@@ -158,13 +158,13 @@ def test_another_run_of_that_name_is_kept(
 ) -> None:
     with closing(Store(store_url)) as store:
         store.insert_run(spec)
-        tell(store, 1, 0)
+        add(store, 1, 0)
     before = everything(store_url)
     with pytest.raises(AlreadyExistsError, match="another name"):
         import_run(store_url, file)
     assert before == everything(store_url)
     assert import_run(store_url, file, name="copy") == RunCopy(
-        name="copy", told_count=COUNT + 1, is_new=True
+        name="copy", evaluation_count=COUNT + 1, is_new=True
     )
     assert everything(source_url)[1:] == everything(store_url, "copy")[1:]
 
@@ -190,12 +190,12 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (set_in(0, "kernel_foundry_run", to=3), "line 1: it has format 3"),
+        (set_in(0, "kernel_foundry_run", to=4), "line 1: it has format 4"),
         (set_in(0, "kernel_foundry_run", to=1), "line 1: it has format 1"),
         (set_in(0, "kernel_foundry_run", to="1"), "no file of a run"),
-        (set_in(0, "told_count", to=COUNT + 2), "cut off"),
-        (set_in(0, "told_count", to=COUNT), "more lines"),
-        (set_in(0, "told_count", to=-1), "counts"),
+        (set_in(0, "evaluation_count", to=COUNT + 2), "cut off"),
+        (set_in(0, "evaluation_count", to=COUNT), "more lines"),
+        (set_in(0, "evaluation_count", to=-1), "counts"),
         (set_in(0, "spec", "seed", to="x"), "seed"),
         (set_in(3, "evaluation", "fitness", to=-1.5), "line 4: evaluation.fitness is -1.5"),
         (set_in(3, "evaluation", "fitness", to="NaN"), "line 4: evaluation.fitness is nan"),
@@ -206,10 +206,10 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
         (set_in(3, "request_id", to="request 0"), "request 0 comes twice"),
         (set_in(3, "request_id", to=""), "request_id"),
         (set_in(3, "cost_usd", to=-1.0), "cost_usd"),
-        (set_in(3, "told_unix_s", to="Infinity"), "a time is not"),
+        (set_in(3, "archived_unix_s", to="Infinity"), "a time is not"),
         (set_in(0, "created_unix_s", to=1e300), "line 1: a time is not"),
         (set_in(0, "selected_count", to=10**30), "line 1: .*counts"),
-        (set_in(3, "told_unix_s", to=10**400), "line 4: .* a number of"),
+        (set_in(3, "archived_unix_s", to=10**400), "line 4: .* a number of"),
         (set_in(3, "selection", to=10**30), "line 4: selection is more"),
         (set_in(3, "island", to="x" * 41), "line 4: island is more"),
         (set_in(3, "island", to="\ud800"), "line 4: island is more"),
@@ -283,7 +283,7 @@ from archive_svc.store import whole_run
 
 original = whole_run._History.add
 def take(history, numbers):
-    if history.told_count == 300:
+    if history.evaluation_count == 300:
         print("half", flush=True)
         sys.stdin.read()
     return original(history, numbers)

@@ -63,9 +63,9 @@ def _assignment(selection: Selection) -> tuple[object, ...]:
     return (selection.island, selection.operator, parent, inspirations, selection.target)
 
 
-async def _tell(archive: RemoteArchive, make: Make, number: int, **verdict: object) -> None:
+async def _add(archive: RemoteArchive, make: Make, number: int, **verdict: object) -> None:
     candidate, evaluation = make(str(number), **verdict)
-    await archive.tell("first", candidate, evaluation, request_id=str(number))
+    await archive.add("first", candidate, evaluation, request_id=str(number))
 
 
 async def test_two_services_never_give_out_the_same_selection(
@@ -75,7 +75,7 @@ async def test_two_services_never_give_out_the_same_selection(
     await one.create_run(replace(spec, strategy="gradient"))
     for number in range(12):
         cell = (number % 4, number // 4, 0)
-        await _tell((one, two)[number % 2], make, number, median_ns=900.0 - number, cell=cell)
+        await _add((one, two)[number % 2], make, number, median_ns=900.0 - number, cell=cell)
     selections = await asyncio.gather(
         *((one, two)[number % 2].select("first") for number in range(32))
     )
@@ -92,23 +92,21 @@ async def test_services_see_what_the_other_was_told(
     await one.create_run(spec)
     for number in range(10):
         cell = (number % 4, number % 3, 0)
-        await _tell((one, two)[number % 2], make, number, median_ns=900.0 - number, cell=cell)
+        await _add((one, two)[number % 2], make, number, median_ns=900.0 - number, cell=cell)
         assert await one.elites("first") == await two.elites("first")
         assert await one.gradient("first") == await two.gradient("first")
     assert await one.stats("first") == await two.stats("first")
     assert [t.sequence for t in await two.evaluations("first")] == list(range(1, 11))
 
 
-async def test_watcher_sees_the_tells_of_another_service(
+async def test_watcher_sees_what_another_service_adds(
     services: list[ServiceProcess], spec: RunSpec, make: Make
 ) -> None:
     one, two = (service.archive for service in services)
     await one.create_run(spec)
     async with asyncio.timeout(20), aclosing(two.watch("first")) as events:
         for number in range(1, 4):
-            event, _ = await asyncio.gather(
-                anext(events), _tell(one, make, number, median_ns=500.0)
-            )
+            event, _ = await asyncio.gather(anext(events), _add(one, make, number, median_ns=500.0))
             assert event.sequence == number
         end, _ = await asyncio.gather(anext(events), one.finish_run("first", RunState.INTERRUPTED))
     assert end == RunEvent(sequence=3, state=RunState.INTERRUPTED)
@@ -122,7 +120,7 @@ async def test_cut_watcher_goes_on_where_it_was(
     await one.create_run(spec)
     seen: list[int] = []
     for number in range(30):
-        await _tell(one, make, number, median_ns=900.0 - number)
+        await _add(one, make, number, median_ns=900.0 - number)
 
     async def watch() -> None:
         async with asyncio.timeout(20), aclosing(two.watch("first")) as events:
@@ -138,7 +136,7 @@ async def test_cut_watcher_goes_on_where_it_was(
     await services[1].start()
     async with asyncio.timeout(20), aclosing(two.watch("first", after=seen[-1])) as events:
         rest = [event async for event in events]
-    assert [*seen, *(e.sequence for e in rest if e.told)] == list(range(1, 31))
+    assert [*seen, *(e.sequence for e in rest if e.archived)] == list(range(1, 31))
     assert rest[-1].state is RunState.FINISHED
 
 
@@ -175,7 +173,7 @@ async def test_slow_and_leaving_watchers_hold_nothing(
         candidate, evaluation = make(str(number), median_ns=900.0)
         assert evaluation.compile is not None
         evaluation = replace(evaluation, compile=replace(evaluation.compile, log=log))
-        await one.tell("first", candidate, evaluation, request_id=str(number))
+        await one.add("first", candidate, evaluation, request_id=str(number))
     before_bytes = _resident_bytes(services[0].process.pid)
     async with AsyncExitStack() as readers:
         for _ in range(20):
@@ -183,8 +181,8 @@ async def test_slow_and_leaving_watchers_hold_nothing(
         await asyncio.sleep(0.5)
         # All of it for each would be 200 MB; a page for each is 20 MB.
         assert _resident_bytes(services[0].process.pid) - before_bytes < 80 * 2**20
-        await _tell(one, make, 1000, median_ns=800.0)
-    assert (await one.stats("first")).told_count == 201
+        await _add(one, make, 1000, median_ns=800.0)
+    assert (await one.stats("first")).evaluation_count == 201
 
 
 def _resident_bytes(pid: int) -> int:

@@ -62,61 +62,71 @@ def failed(label: str, cell: tuple[int, int, int] = (0, 0, 0)) -> NewEvaluation:
     return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
-def test_a_told_evaluation_comes_back_whole(store: Store, run: RunRow) -> None:
-    told = replace(new_evaluation("a", cell=(1, 2, 3)), cost_usd=0.25, island="memory", selection=7)
-    result, is_repeat = store.tell(run.id, told)
+def test_an_evaluation_comes_back_whole(store: Store, run: RunRow) -> None:
+    archived = replace(
+        new_evaluation("a", cell=(1, 2, 3)), cost_usd=0.25, island="memory", selection=7
+    )
+    result, is_repeat = store.add(run.id, archived)
     assert not is_repeat
     assert [result] == store.results(run.id, 0)
     assert (result.sequence, result.cell, result.passed) == (1, (1, 2, 3), True)
     assert (result.island, result.selection, result.operator) == ("memory", 7, "mutate")
     (listed,) = store.evaluations(run.id, 0, 10)
     assert {1: listed} == store.evaluations_at(run.id, [1])
-    assert (told.candidate, told.evaluation) == (listed.candidate, listed.evaluation)
+    assert (archived.candidate, archived.evaluation) == (listed.candidate, listed.evaluation)
     assert (listed.cost_usd, listed.island, listed.selection) == (0.25, "memory", 7)
 
 
 def test_listing_goes_on_after_any_sequence(store: Store, run: RunRow) -> None:
     for i in range(7):
-        store.tell(run.id, new_evaluation(str(i)))
+        store.add(run.id, new_evaluation(str(i)))
     assert [t.sequence for t in store.evaluations(run.id, 3, 2)] == [4, 5]
     assert [n.sequence for n in store.results(run.id, 5)] == [6, 7]
     assert store.evaluations(run.id, 7, 100) == []
 
 
-def test_a_request_tells_once(store: Store, run: RunRow) -> None:
-    first = store.tell(run.id, new_evaluation("a"))
-    again = store.tell(run.id, new_evaluation("a", median_ns=400.0))
+def test_a_request_adds_once(store: Store, run: RunRow) -> None:
+    first = store.add(run.id, new_evaluation("a"))
+    again = store.add(run.id, new_evaluation("a", median_ns=400.0))
     assert (first, again) == ((again[0], False), (again[0], True))
     with pytest.raises(AlreadyExistsError, match="request a"):
-        store.tell(run.id, replace(new_evaluation("b"), request_id="a"))
-    assert found(store, "first").told_count == 1
+        store.add(run.id, replace(new_evaluation("b"), request_id="a"))
+    assert found(store, "first").evaluation_count == 1
 
 
 def test_another_run_may_use_the_same_request(store: Store, run: RunRow, spec: RunSpec) -> None:
     store.insert_run(replace(spec, name="second"))
     second = found(store, "second")
-    assert store.tell(run.id, new_evaluation("a"))[0].sequence == 1
-    assert store.tell(second.id, new_evaluation("a"))[0].sequence == 1
+    assert store.add(run.id, new_evaluation("a"))[0].sequence == 1
+    assert store.add(second.id, new_evaluation("a"))[0].sequence == 1
 
 
 def test_sums_of_a_run_follow_its_evaluations(store: Store, run: RunRow) -> None:
     assert (run.best_speedup, run.cost_usd) == (None, 0.0)
-    store.tell(run.id, replace(failed("broken"), cost_usd=0.5))
-    assert (found(store, "first").told_count, found(store, "first").best_sequence) == (1, None)
-    store.tell(run.id, new_evaluation("good", median_ns=500.0))
-    store.tell(run.id, new_evaluation("better", median_ns=400.0))
-    store.tell(run.id, replace(new_evaluation("slow", median_ns=900.0), cost_usd=0.25))
+    store.add(run.id, replace(failed("broken"), cost_usd=0.5))
+    assert (found(store, "first").evaluation_count, found(store, "first").best_sequence) == (
+        1,
+        None,
+    )
+    store.add(run.id, new_evaluation("good", median_ns=500.0))
+    store.add(run.id, new_evaluation("better", median_ns=400.0))
+    store.add(run.id, replace(new_evaluation("slow", median_ns=900.0), cost_usd=0.25))
     row = found(store, "first")
-    assert (row.told_count, row.cost_usd, row.best_sequence, row.best_speedup) == (4, 0.75, 3, 2.5)
+    assert (row.evaluation_count, row.cost_usd, row.best_sequence, row.best_speedup) == (
+        4,
+        0.75,
+        3,
+        2.5,
+    )
 
 
 def test_the_best_follows_what_its_newest_measurement_says(store: Store, run: RunRow) -> None:
-    store.tell(run.id, new_evaluation("good", median_ns=500.0))
-    store.tell(run.id, new_evaluation("lucky", median_ns=400.0))
-    store.tell(run.id, replace(new_evaluation("lucky", median_ns=800.0), request_id="again"))
+    store.add(run.id, new_evaluation("good", median_ns=500.0))
+    store.add(run.id, new_evaluation("lucky", median_ns=400.0))
+    store.add(run.id, replace(new_evaluation("lucky", median_ns=800.0), request_id="again"))
     assert (found(store, "first").best_sequence, found(store, "first").best_speedup) == (1, 2.0)
     worse = replace(new_evaluation("good", median_ns=625.0), request_id="good again")
-    store.tell(run.id, worse)
+    store.add(run.id, worse)
     row = found(store, "first")
     assert (row.best_sequence, row.best_speedup) == (4, 1.6)
     assert worse.evaluation.fitness == row.best_fitness
@@ -125,24 +135,24 @@ def test_the_best_follows_what_its_newest_measurement_says(store: Store, run: Ru
 def test_the_best_that_fails_when_measured_again_is_none_any_more(
     store: Store, run: RunRow
 ) -> None:
-    store.tell(run.id, new_evaluation("a"))
-    store.tell(run.id, replace(failed("a"), request_id="again"))
+    store.add(run.id, new_evaluation("a"))
+    store.add(run.id, replace(failed("a"), request_id="again"))
     assert found(store, "first").best_sequence is None
     assert found(store, "first").best_speedup is None
 
 
-def test_a_child_is_compared_with_the_newest_telling_of_its_parent(
+def test_a_child_is_compared_with_the_newest_verdict_on_its_parent(
     store: Store, run: RunRow
 ) -> None:
-    store.tell(run.id, new_evaluation("parent", median_ns=500.0, cell=(0, 1, 0)))
+    store.add(run.id, new_evaluation("parent", median_ns=500.0, cell=(0, 1, 0)))
     again = replace(new_evaluation("parent", median_ns=600.0, cell=(1, 1, 0)), request_id="again")
-    store.tell(run.id, again)
+    store.add(run.id, again)
     parent = again.candidate.digest
     child = replace(
         new_evaluation("child", parent=parent, median_ns=400.0, cell=(1, 2, 0)), island="x"
     )
-    store.tell(run.id, child)
-    store.tell(run.id, replace(child, request_id="a promotion is no second child"))
+    store.add(run.id, child)
+    store.add(run.id, replace(child, request_id="a promotion is no second child"))
     (transition,) = store.transitions(run.id, 0, 10)
     assert (transition.sequence, transition.island, transition.outcome) == (3, "x", "passed")
     assert (parent, child.candidate.digest) == (transition.parent, transition.child)
@@ -153,10 +163,10 @@ def test_a_child_is_compared_with_the_newest_telling_of_its_parent(
 
 
 def test_a_failed_candidate_keeps_its_measures(store: Store, run: RunRow) -> None:
-    store.tell(run.id, failed("broken", (0, 2, 1)))
+    store.add(run.id, failed("broken", (0, 2, 1)))
     unread = failed("unread")
     bare = replace(unread.evaluation, measures=None)
-    store.tell(run.id, replace(unread, evaluation=bare))
+    store.add(run.id, replace(unread, evaluation=bare))
     assert [(n.cell, n.passed) for n in store.results(run.id, 0)] == [
         ((0, 2, 1), False),
         (None, False),
@@ -178,25 +188,25 @@ def test_parameters_are_seen_in_the_plan(
     candidate = Candidate(source=source)
     evaluation = make_evaluation(candidate, median_ns=500.0)
     new = NewEvaluation(request_id="a", candidate=candidate, evaluation=evaluation)
-    assert expected == store.tell(run.id, new)[0].has_parameters
+    assert expected == store.add(run.id, new)[0].has_parameters
     assert expected == store.results(run.id, 0)[0].has_parameters
 
 
 def test_a_parent_of_another_run_is_refused(store: Store, run: RunRow, spec: RunSpec) -> None:
     store.insert_run(replace(spec, name="second"))
     parent = new_evaluation("parent")
-    store.tell(found(store, "second").id, parent)
-    with pytest.raises(InvalidArgumentError, match="not told in this run") as refused:
-        store.tell(run.id, new_evaluation("child", parent=parent.candidate.digest))
+    store.add(found(store, "second").id, parent)
+    with pytest.raises(InvalidArgumentError, match="not in this run") as refused:
+        store.add(run.id, new_evaluation("child", parent=parent.candidate.digest))
     assert refused.value.metadata["field"] == "candidate.parents"
-    assert found(store, "first").told_count == 0
+    assert found(store, "first").evaluation_count == 0
     assert store.results(run.id, 0) == []
 
 
-def test_another_source_under_a_told_digest_is_refused(
+def test_another_source_under_a_known_digest_is_refused(
     store: Store, run: RunRow, store_url: str
 ) -> None:
-    store.tell(run.id, new_evaluation("a"))
+    store.add(run.id, new_evaluation("a"))
     # Two sources of one SHA-256 do not exist: the stored text stands in for the second.
     engine, _ = open_engine(store_url, SCHEMA)
     with engine.begin() as connection:
@@ -205,8 +215,8 @@ def test_another_source_under_a_told_digest_is_refused(
         )
     engine.dispose()
     with pytest.raises(AlreadyExistsError, match="same digest"):
-        store.tell(run.id, replace(new_evaluation("a"), request_id="again"))
-    assert found(store, "first").told_count == 1
+        store.add(run.id, replace(new_evaluation("a"), request_id="again"))
+    assert found(store, "first").evaluation_count == 1
 
 
 @pytest.mark.parametrize("request_id", ["", "x" * 201, "nul\0"])
@@ -214,36 +224,36 @@ def test_a_request_id_that_cannot_be_stored_is_refused(
     store: Store, run: RunRow, request_id: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match="request_id"):
-        store.tell(run.id, replace(new_evaluation("a"), request_id=request_id))
+        store.add(run.id, replace(new_evaluation("a"), request_id=request_id))
 
 
-def test_telling_an_unknown_run_is_refused(store: Store) -> None:
+def test_adding_to_an_unknown_run_is_refused(store: Store) -> None:
     with pytest.raises(RunNotFoundError):
-        store.tell(12345, new_evaluation("a"))
+        store.add(12345, new_evaluation("a"))
 
 
 def test_writers_at_once_lose_and_repeat_nothing(
     store: Store, store_url: str, run: RunRow, spec: RunSpec
 ) -> None:
-    """Eight writers over two connections pools tell into two runs; each request comes twice."""
+    """Eight writers over two connection pools add to two runs; each request comes twice."""
     store.insert_run(replace(spec, name="second"))
     second = found(store, "second")
     other = Store(store_url)
 
-    def tell(i: int) -> int:
+    def add(i: int) -> int:
         target = (store, other)[i % 2]
-        told = replace(new_evaluation(str(i % 60), median_ns=900.0 - i % 60), cost_usd=0.5)
-        return target.tell((run.id, second.id)[i % 3 == 0], told)[0].sequence
+        archived = replace(new_evaluation(str(i % 60), median_ns=900.0 - i % 60), cost_usd=0.5)
+        return target.add((run.id, second.id)[i % 3 == 0], archived)[0].sequence
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(tell, range(120)))
+        list(pool.map(add, range(120)))
     other.close()
     for name, count in (("first", 40), ("second", 20)):
         row = found(store, name)
         numbers = store.results(row.id, 0)
         assert list(range(1, count + 1)) == [n.sequence for n in numbers]
         assert count == len({n.digest for n in numbers})
-        assert (count, count * 0.5) == (row.told_count, row.cost_usd)
+        assert (count, count * 0.5) == (row.evaluation_count, row.cost_usd)
         assert max(n.fitness for n in numbers) == row.best_fitness
 
 
@@ -292,7 +302,7 @@ def test_everything_is_there_after_reopening(store_url: str, spec: RunSpec) -> N
     opened = Store(store_url)
     opened.insert_run(spec)
     for i in range(5):
-        opened.tell(1, new_evaluation(str(i), median_ns=900.0 - i))
+        opened.add(1, new_evaluation(str(i), median_ns=900.0 - i))
     before = (opened.list_runs(), opened.results(1, 0), opened.evaluations(1, 0, 10))
     opened.close()
     again = Store(store_url)

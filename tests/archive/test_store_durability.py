@@ -27,7 +27,7 @@ def tell_on(first, answers):
         candidate = make_candidate(str(i))
         evaluation = make_evaluation(candidate, median_ns=500.0)
         new = NewEvaluation(request_id=str(i), candidate=candidate, evaluation=evaluation)
-        result, _ = store.tell(1, new)
+        result, _ = store.add(1, new)
         os.write(answers, f"{i} {result.sequence} {selection}\\n".encode())
 
 acknowledged = []
@@ -50,7 +50,7 @@ print(json.dumps(acknowledged))
 
 
 @pytest.mark.slow
-def test_a_killed_teller_loses_and_repeats_nothing(store_url: str, spec: RunSpec) -> None:
+def test_a_killed_writer_loses_and_repeats_nothing(store_url: str, spec: RunSpec) -> None:
     kills = KILLS[store_url.partition(":")[0]]
     store = Store(store_url)
     store.insert_run(spec)
@@ -64,12 +64,12 @@ def test_a_killed_teller_loses_and_repeats_nothing(store_url: str, spec: RunSpec
     assert result.returncode == 0, result.stderr
     acknowledged = json.loads(result.stdout)
     numbers = store.results(1, 0)
-    # The last one may have been told and its answer cut off.
+    # The last one may have been stored and its answer cut off.
     assert len(numbers) - len(acknowledged) in (0, 1)
     assert len(acknowledged) >= kills
     assert [(i, i + 1) for i in range(len(acknowledged))] == [(i, n) for i, n, _ in acknowledged]
-    told = store.evaluations(1, 0, len(numbers))
-    sources = [t.candidate.source.device_code for t in told]
+    archived = store.evaluations(1, 0, len(numbers))
+    sources = [t.candidate.source.device_code for t in archived]
     assert [f"// {i}" for i in range(len(numbers))] == sources
     selections = [selection for _, _, selection in acknowledged]
     assert sorted(set(selections)) == selections

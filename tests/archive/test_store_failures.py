@@ -57,7 +57,7 @@ def tell_until_refused(store: Store) -> tuple[int, str]:
     """Tell until the store takes no more; return how many it took, and what it says."""
     for i in range(10_000):
         try:
-            store.tell(1, new_evaluation(str(i)))
+            store.add(1, new_evaluation(str(i)))
         except StoreUnavailableError as error:
             return i, error.message
     raise AssertionError("the store took everything")
@@ -68,7 +68,7 @@ def assert_holds(store: Store, count: int) -> None:
     assert [t.candidate for t in store.evaluations(1, 0, count + 1)] == [
         make_candidate(str(i)) for i in range(count)
     ]
-    assert store.tell(1, new_evaluation(str(count)))[0].sequence == count + 1
+    assert store.add(1, new_evaluation(str(count)))[0].sequence == count + 1
 
 
 def test_a_file_that_cannot_grow_loses_nothing(tmp_path: Path, spec: RunSpec) -> None:
@@ -110,7 +110,7 @@ def test_a_file_locked_by_another_process_is_told_so(tmp_path: Path, spec: RunSp
     path = tmp_path / "runs.db"
     with opened(f"sqlite:///{path}?timeout=0.1") as store:
         store.insert_run(spec)
-        store.tell(1, new_evaluation("0"))
+        store.add(1, new_evaluation("0"))
         with subprocess.Popen(
             [sys.executable, "-c", _SQLITE_HOLDER, str(path)],
             stdin=subprocess.PIPE,
@@ -120,7 +120,7 @@ def test_a_file_locked_by_another_process_is_told_so(tmp_path: Path, spec: RunSp
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"locked\n"
             with pytest.raises(StoreUnavailableError, match="another process keeps it locked"):
-                store.tell(1, new_evaluation("1"))
+                store.add(1, new_evaluation("1"))
             assert len(store.results(1, 0)) == 1  # readers do not wait
             holder.stdin.close()
         assert_holds(store, 1)
@@ -133,12 +133,12 @@ def test_a_run_locked_by_another_connection_is_told_so(
     with opened(url) as store, opened(url) as other:
         store.insert_run(spec)
         store.insert_run(replace(spec, name="second"))
-        store.tell(1, new_evaluation("0"))
+        store.add(1, new_evaluation("0"))
         with other._engine.begin() as holder:
             holder.execute(sa.text("SELECT * FROM runs WHERE id = 1 FOR UPDATE"))
             with pytest.raises(StoreUnavailableError, match="keeps the run locked"):
-                store.tell(1, new_evaluation("1"))
-            store.tell(2, new_evaluation("1"))  # other runs do not wait
+                store.add(1, new_evaluation("1"))
+            store.add(2, new_evaluation("1"))  # other runs do not wait
         assert_holds(store, 1)
 
 
@@ -150,7 +150,7 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path, spec: RunSpec) ->
     with opened(f"sqlite:///{path}") as store:
         store.insert_run(spec)
         for i in range(20):
-            store.tell(1, new_evaluation(str(i)))
+            store.add(1, new_evaluation(str(i)))
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(CorruptArchiveError), opened(f"sqlite:///{path}") as store:
@@ -195,19 +195,19 @@ def test_a_server_that_crashed_has_everything_acknowledged(spec: RunSpec) -> Non
     with PostgresServer(fsync=True) as server, opened(server.new_store()) as store:
         store.insert_run(spec)
         for i in range(10):
-            store.tell(1, new_evaluation(str(i)))
+            store.add(1, new_evaluation(str(i)))
         server.crash()
         with pytest.raises(StoreUnavailableError):
-            store.tell(1, new_evaluation("10"))
+            store.add(1, new_evaluation("10"))
         server.start()
         assert_holds(store, 10)
 
 
-def test_readers_never_see_half_a_telling(tmp_path: Path, spec: RunSpec) -> None:
-    """A failure between a tell's statements leaves the sums and the rows as they were."""
+def test_readers_never_see_half_an_addition(tmp_path: Path, spec: RunSpec) -> None:
+    """A failure between an addition's statements leaves the sums and the rows as they were."""
     with opened(f"sqlite:///{tmp_path / 'runs.db'}") as store:
         store.insert_run(spec)
-        store.tell(1, new_evaluation("0"))
+        store.add(1, new_evaluation("0"))
         engine, _ = open_engine(f"sqlite:///{tmp_path / 'runs.db'}", SCHEMA)
         with engine.begin() as connection:
             connection.execute(
@@ -217,7 +217,7 @@ def test_readers_never_see_half_a_telling(tmp_path: Path, spec: RunSpec) -> None
                 )
             )
         with pytest.raises(CorruptArchiveError):
-            store.tell(1, new_evaluation("1"))
+            store.add(1, new_evaluation("1"))
         with engine.begin() as connection:
             connection.execute(sa.text("DROP TRIGGER fail"))
         engine.dispose()

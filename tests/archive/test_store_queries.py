@@ -1,4 +1,4 @@
-"""What a tell and a long run ask of the store: by whole keys, and each text once."""
+"""What an addition and a long run ask of the store: by whole keys, and each text once."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,12 +21,14 @@ def new_evaluation(label: str, *, parent: str = "", median_ns: float = 500.0) ->
     return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
-def test_sqlite_finds_what_a_tell_needs_by_its_whole_key(tmp_path: Path, spec: RunSpec) -> None:
+def test_sqlite_finds_what_an_addition_needs_by_its_whole_key(
+    tmp_path: Path, spec: RunSpec
+) -> None:
     """Neither a request, nor a digest, nor the newest best is looked for in all of a run."""
     with closing(Store(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
         store.insert_run(spec)
         parent = new_evaluation("parent")
-        store.tell(1, parent)
+        store.add(1, parent)
         queries: list[tuple[str, Any]] = []
 
         def note(_c: object, _u: object, text: str, values: Any, *_: object) -> None:
@@ -34,12 +36,12 @@ def test_sqlite_finds_what_a_tell_needs_by_its_whole_key(tmp_path: Path, spec: R
                 queries.append((text, values))
 
         sa.event.listen(store._engine, "before_cursor_execute", note)
-        store.tell(1, new_evaluation("child", parent=parent.candidate.digest, median_ns=400.0))
+        store.add(1, new_evaluation("child", parent=parent.candidate.digest, median_ns=400.0))
         worse = replace(
             new_evaluation("child", median_ns=900.0), request_id="the best is worse now"
         )
         for _ in range(2):
-            store.tell(1, worse)
+            store.add(1, worse)
         sa.event.remove(store._engine, "before_cursor_execute", note)
         with store._engine.connect() as connection:
             plans = [
@@ -66,13 +68,17 @@ def test_equal_strings_of_a_long_run_are_one(tmp_path: Path, spec: RunSpec) -> N
             yield EvaluationRow(numbers=own, candidate="{}", evaluation="{}")
 
     head = RunHead(
-        spec=spec, state=RunState.RUNNING, created_unix_s=1.0, told_count=count, selected_count=0
+        spec=spec,
+        state=RunState.RUNNING,
+        created_unix_s=1.0,
+        evaluation_count=count,
+        selected_count=0,
     )
     with closing(WholeRuns(url)) as runs:
         assert runs.insert(head, rows())
     with closing(Store(url)) as store:
-        told = store.results(1, 0)
-    assert [n.sequence for n in told] == list(range(1, count + 1))
-    # A child's parent is the digest that its parent was told with.
-    assert told[9].parent is told[4].digest
-    assert len({id(n.outcome) for n in told}) == 1
+        archived = store.results(1, 0)
+    assert [n.sequence for n in archived] == list(range(1, count + 1))
+    # A child's parent is the digest that its parent was added with.
+    assert archived[9].parent is archived[4].digest
+    assert len({id(n.outcome) for n in archived}) == 1

@@ -117,7 +117,7 @@ async def _fill(folder: Path) -> None:
         evaluation = dataclasses.replace(evaluation, task=spec.task.digest, findings=(finding,))
         # Candidate, task and workloads are those of the run.
         evaluation = hostile(evaluation, "candidate", "task", "workload")
-        await archive.tell("first", candidate, evaluation, request_id=str(number))
+        await archive.add("first", candidate, evaluation, request_id=str(number))
     await archive.finish_run("first", RunState.FINISHED)
     await archive.close()
     store = GeneratorStore(f"sqlite:///{folder / 'generator.db'}")

@@ -21,12 +21,12 @@ from tests.domain_values import run_spec
 SPEC = run_spec("first", strategy="gradient")
 
 
-async def _tell(archive: LocalArchive, number: int) -> None:
+async def _add(archive: LocalArchive, number: int) -> None:
     source = KernelSource(language=Language.SYCL, device_code=f"// {number}", plan="pass")
     request = EvaluationRequest(task=SPEC.task, device="", source=source)
     evaluation = await FakeEvaluator().evaluate(request)
     candidate = Candidate(source=source)
-    await archive.tell("first", candidate, evaluation, request_id=str(number))
+    await archive.add("first", candidate, evaluation, request_id=str(number))
 
 
 def _store(folder: Path) -> str:
@@ -41,7 +41,7 @@ def store_folder(tmp_path: Path) -> Path:
         archive = LocalArchive(_store(tmp_path))
         await archive.create_run(SPEC)
         for number in range(3):
-            await _tell(archive, number)
+            await _add(archive, number)
         await archive.finish_run("first", RunState.FINISHED)
         await archive.close()
 
@@ -74,7 +74,7 @@ def test_watch_shows_a_run_that_goes_on_and_says_how_to_go_on(tmp_path: Path) ->
     ) as watch:
         assert watch.stdout is not None
         for number in range(2):
-            asyncio.run(_tell(archive, number))
+            asyncio.run(_add(archive, number))
             assert watch.stdout.readline().startswith(f"[{number + 1}] seed ")
         watch.send_signal(signal.SIGINT)
         _, errors = watch.communicate(timeout=280)
@@ -102,12 +102,12 @@ def test_run_is_copied_as_one_file(store_folder: Path) -> None:
     file = str(store_folder / "first.run.gz")
     exported = run_kfoundry(store_folder, "runs", "export", "first", "--out", file, "--json")
     assert exported.returncode == 0, exported.stderr
-    assert json.loads(exported.stdout) == {"run": "first", "told": 3, "file": file}
+    assert json.loads(exported.stdout) == {"run": "first", "evaluations": 3, "file": file}
     again = run_kfoundry(store_folder, "runs", "import", file, "--json")
-    assert json.loads(again.stdout) == {"run": "first", "told": 3, "new": False}
+    assert json.loads(again.stdout) == {"run": "first", "evaluations": 3, "new": False}
     other = ("--store", f"sqlite:///{store_folder / 'other.db'}")
     imported = run_kfoundry(store_folder, "runs", "import", file, "--as", "copy", *other, "--json")
-    assert json.loads(imported.stdout) == {"run": "copy", "told": 3, "new": True}
+    assert json.loads(imported.stdout) == {"run": "copy", "evaluations": 3, "new": True}
     there = json.loads(run_kfoundry(store_folder, "runs", "show", "--json", *other).stdout)
     here = json.loads(run_kfoundry(store_folder, "runs", "show", "--json").stdout)
     assert (there["run"], there["stats"], there["elites"]) == (
@@ -152,12 +152,12 @@ def test_bad_input_says_what_is_wrong(
 def test_every_view_of_a_run_tells_one_count_and_one_winner(store_folder: Path) -> None:
     """What was measured again is told, and is no further candidate; all name the same speed-up."""
     archive = LocalArchive(_store(store_folder))
-    asyncio.run(_tell_again(archive))
+    asyncio.run(_add_again(archive))
     listed = json.loads(run_kfoundry(store_folder, "runs", "list", "--json").stdout)[0]
     shown = json.loads(run_kfoundry(store_folder, "runs", "show", "--json").stdout)
     best = json.loads(run_kfoundry(store_folder, "runs", "best", "--json").stdout)
-    assert (shown["stats"]["told_count"], shown["stats"]["candidate_count"]) == (4, 3)
-    assert listed["told"] == 4
+    assert (shown["stats"]["evaluation_count"], shown["stats"]["candidate_count"]) == (4, 3)
+    assert listed["evaluations"] == 4
     assert listed["speedup"] == shown["elites"][0]["speedup"] == best["speedup"]
     low, high = listed["speedup_interval"]
     assert low <= listed["speedup"] <= high
@@ -169,7 +169,7 @@ def test_every_view_of_a_run_tells_one_count_and_one_winner(store_folder: Path) 
     assert headline in text
 
 
-async def _tell_again(archive: LocalArchive) -> None:
+async def _add_again(archive: LocalArchive) -> None:
     (first,) = await archive.evaluations("first", limit=1)
-    await archive.tell("first", first.candidate, first.evaluation, request_id="again")
+    await archive.add("first", first.candidate, first.evaluation, request_id="again")
     await archive.close()

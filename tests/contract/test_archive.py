@@ -99,7 +99,7 @@ async def test_created_run_is_found(archive: Archive, spec: RunSpec) -> None:
     assert (spec, RunState.RUNNING, 0, None) == (
         run.spec,
         run.state,
-        run.told_count,
+        run.evaluation_count,
         run.best_speedup,
     )
     assert await archive.get_run("first") == run
@@ -112,9 +112,9 @@ async def test_no_name_stands_for_the_newest_run(archive: Archive, spec: RunSpec
     await archive.create_run(spec)
     await archive.create_run(dataclasses.replace(spec, name="second"))
     candidate = _candidate("a")
-    await archive.tell("second", candidate, _failure(spec.task, candidate), request_id="1")
+    await archive.add("second", candidate, _failure(spec.task, candidate), request_id="1")
     assert (await archive.get_run("")).spec.name == "second"
-    assert (await archive.stats("")).told_count == 1
+    assert (await archive.stats("")).evaluation_count == 1
     assert len(await archive.evaluations("")) == 1
     async with aclosing(archive.watch("")) as events:
         assert (await anext(events)).sequence == 1
@@ -177,12 +177,12 @@ async def test_a_selection_may_be_made_by_another_strategy(archive: Archive, spe
         await archive.select("first", strategy="no_such")
 
 
-async def test_told_verdict_is_remembered(archive: Archive, spec: RunSpec) -> None:
+async def test_added_verdict_is_remembered(archive: Archive, spec: RunSpec) -> None:
     """A passed candidate opens its cell and becomes the best."""
     await archive.create_run(spec)
     candidate = _candidate("a")
     verdict = await _verdict(spec.task, candidate)
-    result = await archive.tell("first", candidate, verdict, request_id="1", cost_usd=0.25)
+    result = await archive.add("first", candidate, verdict, request_id="1", cost_usd=0.25)
     assert verdict.measures is not None
     assert (AddStatus.NEW, verdict.measures.cell, True) == (
         result.status,
@@ -192,10 +192,10 @@ async def test_told_verdict_is_remembered(archive: Archive, spec: RunSpec) -> No
     (elite,) = await archive.elites("first")
     assert (candidate, verdict) == (elite.candidate, elite.evaluation)
     run = await archive.get_run("first")
-    assert (1, 0.25, verdict.speedup) == (run.told_count, run.cost_usd, run.best_speedup)
+    assert (1, 0.25, verdict.speedup) == (run.evaluation_count, run.cost_usd, run.best_speedup)
     stats = await archive.stats("first")
     assert (
-        stats.told_count,
+        stats.evaluation_count,
         stats.elite_count,
         stats.coverage,
         stats.objective_max,
@@ -208,40 +208,40 @@ async def test_failure_is_kept_but_is_no_elite(archive: Archive, spec: RunSpec) 
     await archive.create_run(spec)
     candidate = _candidate("a")
     failure = _failure(spec.task, candidate)
-    result = await archive.tell("first", candidate, failure, request_id="1")
+    result = await archive.add("first", candidate, failure, request_id="1")
     assert (result.status, result.cell) == (AddStatus.NOT_ADDED, None)
     assert await archive.elites("first") == ()
-    (told,) = await archive.evaluations("first")
-    assert (1, failure) == (told.sequence, told.evaluation)
+    (archived,) = await archive.evaluations("first")
+    assert (1, failure) == (archived.sequence, archived.evaluation)
     assert (await archive.stats("first")).objective_mean is None
 
 
-async def test_same_request_tells_once(archive: Archive, spec: RunSpec) -> None:
-    """A repeated tell changes nothing; the key of another candidate is refused."""
+async def test_the_same_request_adds_once(archive: Archive, spec: RunSpec) -> None:
+    """A repeated addition changes nothing; the key of another candidate is refused."""
     await archive.create_run(spec)
     candidate = _candidate("a")
     verdict = await _verdict(spec.task, candidate)
-    await archive.tell("first", candidate, verdict, request_id="1")
-    again = await archive.tell("first", candidate, verdict, request_id="1")
+    await archive.add("first", candidate, verdict, request_id="1")
+    again = await archive.add("first", candidate, verdict, request_id="1")
     assert again.status is AddStatus.NOT_ADDED
-    assert (await archive.stats("first")).told_count == 1
+    assert (await archive.stats("first")).evaluation_count == 1
     other = _candidate("b")
     with pytest.raises(AlreadyExistsError):
-        await archive.tell("first", other, await _verdict(spec.task, other), request_id="1")
+        await archive.add("first", other, await _verdict(spec.task, other), request_id="1")
     with pytest.raises(InvalidArgumentError) as caught:
-        await archive.tell("first", candidate, verdict, request_id="")
+        await archive.add("first", candidate, verdict, request_id="")
     assert caught.value.metadata["field"] == "request_id"
 
 
-async def test_told_evaluations_come_in_order(archive: Archive, spec: RunSpec) -> None:
+async def test_archived_evaluations_come_in_order(archive: Archive, spec: RunSpec) -> None:
     """`after` and `limit` cut the sequence, also beyond one page."""
     await archive.create_run(spec)
     for number in range(105):
         candidate = _candidate(str(number))
         failure = _failure(spec.task, candidate)
-        await archive.tell("first", candidate, failure, request_id=str(number))
-    told = await archive.evaluations("first", limit=1000)
-    assert list(range(1, 106)) == [t.sequence for t in told]
+        await archive.add("first", candidate, failure, request_id=str(number))
+    archived = await archive.evaluations("first", limit=1000)
+    assert list(range(1, 106)) == [t.sequence for t in archived]
     part = await archive.evaluations("first", after=1, limit=2)
     assert [t.sequence for t in part] == [2, 3]
     assert await archive.evaluations("first", after=105) == ()
@@ -249,34 +249,34 @@ async def test_told_evaluations_come_in_order(archive: Archive, spec: RunSpec) -
         await archive.evaluations("first", limit=-1)
 
 
-async def test_concurrent_tells_are_all_kept(archive: Archive, spec: RunSpec) -> None:
-    """Sixteen tells at once get sixteen sequence numbers."""
+async def test_concurrent_additions_are_all_kept(archive: Archive, spec: RunSpec) -> None:
+    """Sixteen additions at once get sixteen sequence numbers."""
     await archive.create_run(spec)
     candidates = [_candidate(str(number)) for number in range(16)]
     verdicts = [await _verdict(spec.task, candidate) for candidate in candidates]
     await asyncio.gather(
         *(
-            archive.tell("first", candidate, verdict, request_id=candidate.digest)
+            archive.add("first", candidate, verdict, request_id=candidate.digest)
             for candidate, verdict in zip(candidates, verdicts, strict=True)
         )
     )
-    told = await archive.evaluations("first")
-    assert list(range(1, 17)) == [t.sequence for t in told]
-    assert {c.digest for c in candidates} == {t.candidate.digest for t in told}
+    archived = await archive.evaluations("first")
+    assert list(range(1, 17)) == [t.sequence for t in archived]
+    assert {c.digest for c in candidates} == {t.candidate.digest for t in archived}
 
 
-async def test_told_selection_is_remembered(archive: Archive, spec: RunSpec) -> None:
-    """A tell says which selection it answers, or none; 0 is a number as any other."""
+async def test_answered_selection_is_remembered(archive: Archive, spec: RunSpec) -> None:
+    """An evaluation says which selection it answers, or none; 0 is a number as any other."""
     await archive.create_run(spec)
     selection = await archive.select("first")
     for number, answered in enumerate((selection.sequence, None)):
         candidate = _candidate(str(number))
         failure = _failure(spec.task, candidate)
-        await archive.tell("first", candidate, failure, request_id=str(number), selection=answered)
-    told = await archive.evaluations("first")
-    assert [selection.sequence, None] == [t.selection for t in told]
+        await archive.add("first", candidate, failure, request_id=str(number), selection=answered)
+    archived = await archive.evaluations("first")
+    assert [selection.sequence, None] == [t.selection for t in archived]
     islands = {island.name for island in (await archive.stats("first")).islands}
-    assert {t.island for t in told} <= islands
+    assert {t.island for t in archived} <= islands
     assert selection.island in islands
 
 
@@ -289,37 +289,37 @@ async def test_impossible_fitness_is_refused(
     candidate = _candidate("a")
     verdict = dataclasses.replace(await _verdict(spec.task, candidate), fitness=fitness)
     with pytest.raises(InvalidArgumentError) as caught:
-        await archive.tell("first", candidate, verdict, request_id="1")
+        await archive.add("first", candidate, verdict, request_id="1")
     assert caught.value.metadata["field"] == "evaluation.fitness"
-    assert (await archive.stats("first")).told_count == 0
+    assert (await archive.stats("first")).evaluation_count == 0
 
 
 async def test_verdict_on_another_candidate_is_refused(archive: Archive, spec: RunSpec) -> None:
     """A candidate that passed is the one that the verdict names."""
     await archive.create_run(spec)
     with pytest.raises(InvalidArgumentError) as caught:
-        await archive.tell(
+        await archive.add(
             "first",
             _candidate("a"),
             await _verdict(spec.task, _candidate("b")),
             request_id="1",
         )
     assert caught.value.metadata["field"] == "evaluation.candidate"
-    assert (await archive.stats("first")).told_count == 0
+    assert (await archive.stats("first")).evaluation_count == 0
 
 
 async def test_parent_of_another_run_is_refused(archive: Archive, spec: RunSpec) -> None:
-    """A parent was told before, in the same run."""
+    """A parent was added before, to the same run."""
     await archive.create_run(spec)
     await archive.create_run(dataclasses.replace(spec, name="other"))
     parent = _candidate("parent")
-    await archive.tell("other", parent, _failure(spec.task, parent), request_id="1")
+    await archive.add("other", parent, _failure(spec.task, parent), request_id="1")
     child = _candidate("child", parent)
     with pytest.raises(InvalidArgumentError) as caught:
-        await archive.tell("first", child, _failure(spec.task, child), request_id="1")
+        await archive.add("first", child, _failure(spec.task, child), request_id="1")
     assert caught.value.metadata["field"] == "candidate.parents"
-    assert (await archive.stats("first")).told_count == 0
-    await archive.tell("other", child, _failure(spec.task, child), request_id="2")
+    assert (await archive.stats("first")).evaluation_count == 0
+    await archive.add("other", child, _failure(spec.task, child), request_id="2")
 
 
 async def test_elites_are_ranked_and_cut(archive: Archive, spec: RunSpec) -> None:
@@ -330,7 +330,7 @@ async def test_elites_are_ranked_and_cut(archive: Archive, spec: RunSpec) -> Non
         verdict = await _verdict(
             spec.task, candidate, fitness=0.3 + number / 10, cell=(number, 0, 0)
         )
-        await archive.tell("first", candidate, verdict, request_id=str(number))
+        await archive.add("first", candidate, verdict, request_id=str(number))
     elites = await archive.elites("first")
     assert [e.measures.cell for e in elites] == [(3, 0, 0), (2, 0, 0), (1, 0, 0), (0, 0, 0)]
     assert elites[:2] == await archive.elites("first", limit=2)
@@ -339,7 +339,7 @@ async def test_elites_are_ranked_and_cut(archive: Archive, spec: RunSpec) -> Non
 
 
 async def test_transition_goes_from_parent_to_child(archive: Archive, spec: RunSpec) -> None:
-    """Every told child of a told parent is one, also a failed child."""
+    """Every archived child of an archived parent is one, also a failed child."""
     await archive.create_run(spec)
     parent = _candidate("parent")
     better, broken = _candidate("better", parent), _candidate("broken", parent)
@@ -349,7 +349,7 @@ async def test_transition_goes_from_parent_to_child(archive: Archive, spec: RunS
         (broken, _failure(spec.task, broken)),
     )
     for candidate, verdict in verdicts:
-        await archive.tell("first", candidate, verdict, request_id=candidate.digest)
+        await archive.add("first", candidate, verdict, request_id=candidate.digest)
     first, second = await archive.transitions("first")
     assert (2, parent.digest, better.digest) == (first.sequence, first.parent, first.child)
     assert (first.parent_cell, first.child_cell) == ((0, 0, 0), (1, 0, 0))
@@ -363,7 +363,7 @@ async def test_transition_goes_from_parent_to_child(archive: Archive, spec: RunS
 
 
 async def test_gradient_covers_the_grid_of_each_island(archive: Archive, spec: RunSpec) -> None:
-    """All cells, with the elites where they stand and no confidence before anything is told."""
+    """All cells, with the elites where they stand and no confidence before anything is added."""
     await archive.create_run(spec)
     untouched = await archive.gradient("first")
     islands = [island.name for island in (await archive.stats("first")).islands]
@@ -372,7 +372,7 @@ async def test_gradient_covers_the_grid_of_each_island(archive: Archive, spec: R
     assert {0.0} == {c.confidence for c in untouched}
     candidate = _candidate("a")
     verdict = await _verdict(spec.task, candidate, cell=(1, 2, 3))
-    await archive.tell("first", candidate, verdict, request_id="1")
+    await archive.add("first", candidate, verdict, request_id="1")
     held = {(c.cell, c.elite) for c in await archive.gradient("first") if c.elite}
     assert held == {((1, 2, 3), candidate.digest)}
 
@@ -383,26 +383,26 @@ async def _next_events(archive: Archive, *, after: int, count: int) -> list[RunE
         return [await anext(events) for _ in range(count)]
 
 
-async def test_watcher_sees_what_was_told_and_what_comes(archive: Archive, spec: RunSpec) -> None:
+async def test_watcher_sees_what_was_added_and_what_comes(archive: Archive, spec: RunSpec) -> None:
     """The past, then the present, then the end of the run; a cut stream goes on anywhere."""
     await archive.create_run(spec)
 
-    async def tell(number: int) -> None:
+    async def add(number: int) -> None:
         candidate = _candidate(str(number))
         failure = _failure(spec.task, candidate)
-        await archive.tell("first", candidate, failure, request_id=str(number))
+        await archive.add("first", candidate, failure, request_id=str(number))
 
-    await tell(1)
+    await add(1)
     async with asyncio.timeout(20), aclosing(archive.watch("first")) as events:
         seen = [await anext(events)]
         for number in (2, 3):
-            event, _ = await asyncio.gather(anext(events), tell(number))
+            event, _ = await asyncio.gather(anext(events), add(number))
             seen.append(event)
         end, _ = await asyncio.gather(anext(events), archive.finish_run("first", RunState.FINISHED))
         seen.append(end)
         assert [event async for event in events] == []
-    told = await archive.evaluations("first")
-    assert [RunEvent(sequence=t.sequence, told=t) for t in told] == seen[:-1]
+    archived = await archive.evaluations("first")
+    assert [RunEvent(sequence=t.sequence, archived=t) for t in archived] == seen[:-1]
     assert RunEvent(sequence=3, state=RunState.FINISHED) == seen[-1]
     again = await _next_events(archive, after=1, count=3)
     assert seen[1:] == again
@@ -412,14 +412,14 @@ async def test_watcher_may_leave(archive: Archive, spec: RunSpec) -> None:
     """Leaving a run that goes on ends the stream at once, and the archive goes on."""
     await archive.create_run(spec)
     candidate = _candidate("a")
-    await archive.tell("first", candidate, _failure(spec.task, candidate), request_id="1")
+    await archive.add("first", candidate, _failure(spec.task, candidate), request_id="1")
     async with asyncio.timeout(20):
         (event,) = await _next_events(archive, after=0, count=1)
     assert event.sequence == 1
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
             await _next_events(archive, after=1, count=1)
-    assert (await archive.stats("first")).told_count == 1
+    assert (await archive.stats("first")).evaluation_count == 1
 
 
 async def test_watch_from_a_negative_number_is_refused(archive: Archive, spec: RunSpec) -> None:
@@ -430,7 +430,7 @@ async def test_watch_from_a_negative_number_is_refused(archive: Archive, spec: R
 
 
 async def test_an_assignment_can_be_given_back(archive: Archive, spec: RunSpec) -> None:
-    """Once or twice, and one that was told, or never made, as well: there is nothing to lose."""
+    """Once or twice; also one that was answered, or never made: there is nothing to lose."""
     await archive.create_run(spec)
     selection = await archive.select("first")
     for number in (selection.sequence, selection.sequence, 10_000):
@@ -476,7 +476,7 @@ async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: R
     selection = await archive.select("first")
     candidate = _candidate("a")
     verdict = await _verdict(spec.task, candidate)
-    await archive.tell("first", candidate, verdict, request_id="1", selection=selection.sequence)
+    await archive.add("first", candidate, verdict, request_id="1", selection=selection.sequence)
     await archive.hold_run("first", _holder("1"), BUDGET)
     with pytest.raises(RunHeldError):
         await archive.delete_run("first")
@@ -487,9 +487,9 @@ async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: R
         with pytest.raises(RunNotFoundError):
             await question("first")
     with pytest.raises(RunNotFoundError):
-        await archive.tell("first", candidate, verdict, request_id="2")
+        await archive.add("first", candidate, verdict, request_id="2")
     await archive.create_run(spec)
     assert await archive.elites("first") == ()
-    result = await archive.tell("first", candidate, verdict, request_id="1")
+    result = await archive.add("first", candidate, verdict, request_id="1")
     assert result.status is AddStatus.NEW
-    assert [run.told_count for run in await archive.list_runs()] == [1, 0]
+    assert [run.evaluation_count for run in await archive.list_runs()] == [1, 0]

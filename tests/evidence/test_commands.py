@@ -132,32 +132,33 @@ def test_the_json_of_a_verdict_says_what_it_rests_on(folder: Path) -> None:
 def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluation) -> None:
     """By default; another candidate by its digest; none where nobody signed."""
     task, source = signed_by_hand.TASK, signed_by_hand.SOURCE
-    spec = run_spec("told", task=task, strategy="gradient")
+    spec = run_spec("judged", task=task, strategy="gradient")
 
-    async def tell(told: KernelSource, verdict: Evaluation) -> None:
+    async def add(candidate: KernelSource, verdict: Evaluation) -> None:
         archive = LocalArchive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
-        if told == source:
+        if candidate == source:
             await archive.create_run(spec)
-        await archive.tell("told", Candidate(source=told), verdict, request_id=told.digest)
+        entry = Candidate(source=candidate)
+        await archive.add("judged", entry, verdict, request_id=candidate.digest)
         await archive.close()
 
-    asyncio.run(tell(source, evaluation))
+    asyncio.run(add(source, evaluation))
     told = run_kfoundry(tmp_path, "runs", "record", "--json", "-o", "winner.json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["candidate"] == source.digest
     assert read_record(tmp_path / "winner.json") == record_of(task, source, evaluation)
-    by_digest = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", source.digest[:9])
+    by_digest = run_kfoundry(tmp_path, "runs", "record", "judged", "--candidate", source.digest[:9])
     assert by_digest.returncode == 0, by_digest.stderr
     assert (tmp_path / f"{source.digest[:16]}.record.json").exists()
-    nobody = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", "f00d")
+    nobody = run_kfoundry(tmp_path, "runs", "record", "judged", "--candidate", "f00d")
     assert (nobody.returncode, nobody.stdout) == (2, "")
     assert "no candidate f00d that passed" in nobody.stderr
     others = (dataclasses.replace(source, plan=f"{n}\n") for n in range(1000))
     alike = next(other for other in others if other.digest[0] == source.digest[0])
-    asyncio.run(tell(alike, signed_by_hand.evaluate(alike)))
-    either = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", source.digest[0])
+    asyncio.run(add(alike, signed_by_hand.evaluate(alike)))
+    either = run_kfoundry(tmp_path, "runs", "record", "judged", "--candidate", source.digest[0])
     assert (either.returncode, either.stdout) == (2, "")
-    assert "2 candidates of run told that passed begin with" in either.stderr
+    assert "2 candidates of run judged that passed begin with" in either.stderr
 
 
 def test_a_record_is_of_the_text_that_was_judged(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import Signer
-from kernel_foundry.domain.archive import Elite, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, Elite
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
@@ -37,7 +37,7 @@ def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
     """Told seeds, mutations, winners of sweeps, promotions; as told and as elites."""
     events: list[Event] = []
 
-    async def evolve() -> tuple[tuple[ToldEvaluation, ...], tuple[Elite, ...]]:
+    async def evolve() -> tuple[tuple[ArchivedEvaluation, ...], tuple[Elite, ...]]:
         archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
         evolution = Evolution(
             evaluator=SigningEvaluator(tmp_path / "evaluator.key"),
@@ -51,15 +51,15 @@ def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
             listener=events.append,
         )
         await evolution.run()
-        told = await archive.evaluations(SPEC.name, limit=1000)
+        archived = await archive.evaluations(SPEC.name, limit=1000)
         elites = await archive.elites(SPEC.name)
         await archive.close()
-        return told, elites
+        return archived, elites
 
-    told, elites = asyncio.run(evolve())
-    assert any(t.evaluation.swept_count for t in told)
+    archived, elites = asyncio.run(evolve())
+    assert any(t.evaluation.swept_count for t in archived)
     assert any(isinstance(event, VerdictEvent) and event.is_promotion for event in events)
     assert elites
-    for entry in (*told, *elites):
+    for entry in (*archived, *elites):
         record = record_of(SPEC.task, entry.candidate.source, entry.evaluation)
         assert holds(check_integrity(record)), check_integrity(record)

@@ -39,14 +39,14 @@ def _over_the_wire(evaluation: Evaluation) -> Evaluation:
     return from_message(Evaluation, type(message).FromString(message.SerializeToString()))
 
 
-def _tell(url: str, evaluation: Evaluation) -> None:
-    async def tell() -> None:
+def _add(url: str, evaluation: Evaluation) -> None:
+    async def add() -> None:
         archive = LocalArchive(url)
         await archive.create_run(SPEC)
-        await archive.tell("told", Candidate(source=SOURCE), evaluation, request_id="1")
+        await archive.add("told", Candidate(source=SOURCE), evaluation, request_id="1")
         await archive.close()
 
-    asyncio.run(tell())
+    asyncio.run(add())
 
 
 def test_a_signature_holds_over_wire_store_and_exported_run(
@@ -54,7 +54,7 @@ def test_a_signature_holds_over_wire_store_and_exported_run(
 ) -> None:
     """What is signed at one end is checked at the other, a sweep's count in between."""
     swept = dataclasses.replace(_over_the_wire(evaluation), swept_count=24)
-    _tell(store_url, swept)
+    _add(store_url, swept)
     export_run(store_url, "told", tmp_path / "run.gz")
     copy = f"sqlite:///{tmp_path / 'copy.db'}"
     import_run(copy, tmp_path / "run.gz")
@@ -72,7 +72,7 @@ def test_a_run_without_the_candidate_has_no_record_of_it(
     evaluation: Evaluation, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path / 'runs.db'}"
-    _tell(url, evaluation)
+    _add(url, evaluation)
     with connect(Targets(store=url)) as foundry, pytest.raises(EliteNotFoundError, match="f00d"):
         record_of_run(foundry, "told", "f00d")
 

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments: the run goes on, nothing told is lost, nothing is judged twice."""
+"""SIGKILL at random moments: the run goes on, nothing archived is lost, nothing is judged twice."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ def get_init_inputs():
 
 KILLS = 6
 
-_TOLD = re.compile(r"^\[\d+\] \w+ (?P<digest>[0-9a-f]{8}) ")
+_ARCHIVED = re.compile(r"^\[\d+\] \w+ (?P<digest>[0-9a-f]{8}) ")
 
 
 class _System:
@@ -93,15 +93,15 @@ class _System:
         )
         self.is_started = True
 
-    def read_told(self, count: int) -> bool:
-        """Read until `count` more evaluations were told; False when the command ended first."""
+    def read_archived(self, count: int) -> bool:
+        """Read until `count` more evaluations were archived; False when the command ended first."""
         errors = self.processes["cli"].stderr
         assert errors is not None
         while count:
             line = errors.readline()
             if not line:
                 return False
-            match = _TOLD.match(line)
+            match = _ARCHIVED.match(line)
             if match:
                 self.acknowledged.append(match["digest"])
                 count -= 1
@@ -112,7 +112,7 @@ class _System:
         process.send_signal(signal.SIGKILL)
         process.wait()
         if name == "cli":
-            self.read_told(1 << 30)  # what it had said before it died
+            self.read_archived(1 << 30)  # what it had said before it died
             self.close_pipe()
 
     def close_pipe(self) -> None:
@@ -137,14 +137,14 @@ def system() -> Iterator[_System]:
 
 
 @pytest.mark.slow
-def test_nothing_told_is_lost_or_judged_twice_whatever_is_killed(system: _System) -> None:
+def test_nothing_archived_is_lost_or_judged_twice_whatever_is_killed(system: _System) -> None:
     rng = random.Random(11)
     for service in ("evaluator", "archive", "generator"):
         system.start(service)
     system.optimize()
     victims = ["evaluator", "archive", "generator", "cli"] * KILLS
     for victim in victims[:KILLS]:
-        while not system.read_told(rng.randrange(1, 5)):
+        while not system.read_archived(rng.randrange(1, 5)):
             # A service was away for longer than the command's patience: that is what resume is for.
             assert system.processes["cli"].wait() == 3
             system.close_pipe()
@@ -154,18 +154,18 @@ def test_nothing_told_is_lost_or_judged_twice_whatever_is_killed(system: _System
             system.optimize()
         else:
             system.start(victim)
-    while not system.read_told(3):
+    while not system.read_archived(3):
         system.close_pipe()
         system.optimize()
     system.kill("cli")
 
-    async def told_digests() -> tuple[list[int], list[str]]:
+    async def archived_digests() -> tuple[list[int], list[str]]:
         archive = LocalArchive(system.store)
-        told = await archive.evaluations("killed", limit=10000)
+        archived = await archive.evaluations("killed", limit=10000)
         await archive.close()
-        return [t.sequence for t in told], [t.candidate.digest for t in told]
+        return [t.sequence for t in archived], [t.candidate.digest for t in archived]
 
-    sequences, digests = asyncio.run(told_digests())
+    sequences, digests = asyncio.run(archived_digests())
     assert list(range(1, len(digests) + 1)) == sequences
     assert len(set(digests)) == len(digests)
     assert set(system.acknowledged) <= {d[:8] for d in digests}

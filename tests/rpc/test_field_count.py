@@ -84,13 +84,13 @@ def test_what_is_no_message_is_refused(end: bytes) -> None:
 async def test_a_server_answers_before_it_reads_them(tmp_path: Path) -> None:
     """And lives: the next call is answered."""
     listen = f"unix:{tmp_path}/s"
-    field = archive_service_pb2.TellEvaluationRequest.DESCRIPTOR.fields_by_name["evaluation"]
+    field = archive_service_pb2.AddEvaluationRequest.DESCRIPTOR.fields_by_name["evaluation"]
     data = _length(field.number, _length(WORKLOADS, b"") * (REQUEST_FIELD_LIMIT + 1))
     async with (
         running([archive_service(FakeArchive())], listen),
         grpc.aio.insecure_channel(listen) as channel,
     ):
-        tell = channel.unary_unary("/kernel_foundry.archive.v1.ArchiveService/TellEvaluation")
+        tell = channel.unary_unary("/kernel_foundry.archive.v1.ArchiveService/AddEvaluation")
         with pytest.raises(grpc.aio.AioRpcError, match=r"more than \d+ fields") as refused:
             await tell(data)
         assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT

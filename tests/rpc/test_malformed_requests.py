@@ -236,7 +236,7 @@ def _base(method: Any) -> Message:
         "CreateRun": {"spec": SPEC},
         "HoldRun": {"name": "first", "holder": holder, "budget": RunBudget(evaluations=3)},
         "FinishRun": {"name": "first", "state": RunState.FINISHED},
-        "TellEvaluation": {
+        "AddEvaluation": {
             "run": "first",
             "candidate": candidate,
             "evaluation": evaluation,

@@ -109,7 +109,7 @@ async def test_the_elites_of_another_run_are_parents(archive: LocalArchive) -> N
         candidate = Candidate(source=split(text))
         request = EvaluationRequest(task=SPEC.task, device=SPEC.device, source=candidate.source)
         verdict = await FakeEvaluator().evaluate(request)
-        await archive.tell("earlier", candidate, verdict, request_id=str(number))
+        await archive.add("earlier", candidate, verdict, request_id=str(number))
     begun = await _begin(archive, "earlier")
     elites = await archive.elites("earlier")
     assert begun.candidates == tuple(e.candidate.source for e in elites)
@@ -146,9 +146,9 @@ async def test_a_run_judges_its_first_candidates_and_goes_on_from_them(
     )
     generator = RequestLog()
     await _evolve(archive, generator, await archive.create_run(spec), evaluations=6)
-    told = await archive.evaluations(spec.name)
-    assert told[0].candidate.source == split(TEXT)
-    assert told[0].selection is None
+    archived = await archive.evaluations(spec.name)
+    assert archived[0].candidate.source == split(TEXT)
+    assert archived[0].selection is None
     assert {request.materials for request in generator.requests} == {begun.materials}
     operators = [request.selection.operator for request in generator.requests]
     assert operators[:4] != [Operator.SEED] * 4
@@ -162,8 +162,8 @@ async def test_first_candidates_that_were_not_judged_are_judged_on_resume(
     spec = replace(SPEC, models=("fake",), first_candidates=sources)
     await _evolve(archive, FakeGenerator(), await archive.create_run(spec), evaluations=1)
     await _evolve(archive, FakeGenerator(), await archive.get_run(spec.name), evaluations=3)
-    told = await archive.evaluations(spec.name)
-    first, second, third = [entry for entry in told if not entry.evaluation.is_final]
+    archived = await archive.evaluations(spec.name)
+    first, second, third = [entry for entry in archived if not entry.evaluation.is_final]
     assert (first.candidate.source, second.candidate.source) == sources
     assert third.selection is not None
 

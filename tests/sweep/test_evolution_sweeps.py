@@ -1,4 +1,4 @@
-"""The loop's own sweeps: who is swept, what is told, what it costs, how the next one starts."""
+"""The loop's own sweeps: who is swept, what is archived, what it costs, how the next one starts."""
 
 import dataclasses
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -103,24 +103,24 @@ async def _evolve(
     return await evolution.run()
 
 
-async def test_better_configuration_is_told_as_the_candidates_verdict(
+async def test_better_configuration_is_archived_as_the_candidates_verdict(
     archive: LocalArchive,
 ) -> None:
     events: list[Event] = []
     await _evolve(archive, SpyEvaluator(), events)
     swept = [e for e in events if isinstance(e, SweepEvent)]
     assert swept
-    told = {
+    archived = {
         t.candidate.digest: t.evaluation
         for t in await archive.evaluations("run", limit=1000)
         if t.evaluation.swept_count
     }
-    assert told
+    assert archived
     for event in swept:
         best = best_of(event.results)
         assert best is not None
-        if event.candidate.digest in told:
-            evaluation = told[event.candidate.digest]
+        if event.candidate.digest in archived:
+            evaluation = archived[event.candidate.digest]
             assert evaluation.configuration == best.configuration
             assert evaluation.swept_count == len(event.results)
 
@@ -136,11 +136,11 @@ async def test_configurations_count_against_the_budget(archive: LocalArchive) ->
     events: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), events)
     assert ended.cause is StopCause.EVALUATIONS
-    told = [e for e in events if isinstance(e, VerdictEvent)]
+    archived = [e for e in events if isinstance(e, VerdictEvent)]
     charged = sum(cost_of(len(e.results)) for e in events if isinstance(e, SweepEvent))
     assert charged > 0
-    searched = [e for e in told if not e.is_promotion]
-    assert ended.spent.told == len(told)
+    searched = [e for e in archived if not e.is_promotion]
+    assert ended.spent.archived == len(archived)
     assert ended.spent.evaluations == len(searched) + charged
     assert 60 <= len(searched) + charged <= 61  # the last sweep's own verdict may exceed it
 
@@ -187,7 +187,7 @@ async def test_candidates_without_a_space_are_not_swept(archive: LocalArchive) -
     assert evaluator.sweeps == []
 
 
-async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(
+async def test_run_that_died_in_a_sweep_resumes_with_it_and_adds_once(
     archive: LocalArchive,
 ) -> None:
     evaluator = SpyEvaluator()
@@ -210,14 +210,14 @@ async def test_resumed_run_remembers_what_sweeps_cost(archive: LocalArchive) -> 
     first: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), first, evaluations=40)
     promoted = [e for e in first if isinstance(e, VerdictEvent) and e.is_promotion]
-    told = await archive.evaluations("run", limit=1000)
-    charged = sum(cost_of(t.evaluation.swept_count) for t in told)
+    archived = await archive.evaluations("run", limit=1000)
+    charged = sum(cost_of(t.evaluation.swept_count) for t in archived)
     assert charged > 0
     events: list[Event] = []
-    used = len(told) - len(promoted) + charged
+    used = len(archived) - len(promoted) + charged
     again = await _evolve(archive, SpyEvaluator(), events, evaluations=used)
     assert (again.spent.evaluations, again.spent.sweep_evaluations) == (used, charged)
-    assert [e.spent.told for e in events if isinstance(e, AdmissionEvent)] == [len(told)]
+    assert [e.spent.archived for e in events if isinstance(e, AdmissionEvent)] == [len(archived)]
     fresh = [e for e in events if isinstance(e, VerdictEvent) and not e.is_promotion]
     assert not fresh, (ended, again)
 

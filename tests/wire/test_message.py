@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_foundry.archive.v1 import archive_service_pb2, told_evaluation_pb2
+from kernel_foundry.archive.v1 import archive_service_pb2, archived_evaluation_pb2
 from kernel_foundry.common.v1 import check_pb2, evaluation_pb2, measures_pb2, task_pb2
 from kernel_foundry.domain.archive import AddResult, RunSpec, RunState
 from kernel_foundry.domain.candidate import KernelSource
@@ -153,7 +153,7 @@ def test_wrong_tuple_length_is_refused(count: int) -> None:
 
 def test_optional_tuple_of_wrong_length_is_refused() -> None:
     """Empty means None; anything else must have the length."""
-    message = told_evaluation_pb2.AddResult(status="ADD_STATUS_NEW")
+    message = archived_evaluation_pb2.AddResult(status="ADD_STATUS_NEW")
     assert from_message(AddResult, message).cell is None
     message.cell.append(1)
     with pytest.raises(InvalidArgumentError, match="cell: expected 3 values, got 1"):

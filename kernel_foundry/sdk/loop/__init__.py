@@ -1,1 +1,1 @@
-"""The loop of a run: ask the archive, propose, evaluate, tell; its budget, lease and progress."""
+"""The loop of a run: select, propose, evaluate, archive; its budget, lease and progress."""

@@ -88,10 +88,10 @@ class Budget:
 class BudgetUse:
     """What a run has used so far."""
 
-    told: int = 0
-    """Evaluations told, those of elites measured again at the end as well."""
+    archived: int = 0
+    """Evaluations in the archive, those of elites measured again at the end as well."""
     evaluations: int = 0
-    """What counts against the budget: candidates and best configurations of sweeps told, and the
+    """What counts against the budget: candidates and best configurations of sweeps, and the
     sweeps themselves."""
     sweep_evaluations: int = 0
     """What of these the sweeps themselves count for."""

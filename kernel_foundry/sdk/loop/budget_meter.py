@@ -23,7 +23,7 @@ class BudgetMeter:
     def __init__(self, budget: Budget, run: Run) -> None:
         kept = run.spec.stop_at if budget.stop_at is None else budget.stop_at
         self.budget = replace(budget, stop_at=kept)
-        self.used = BudgetUse(told=run.told_count, cost_usd=run.cost_usd)
+        self.used = BudgetUse(archived=run.evaluation_count, cost_usd=run.cost_usd)
         self.in_judgement = 0
         """Evaluations in progress, those of sweeps as well."""
         self._started_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""The loop: select, propose, evaluate, tell, report, until a budget ends it.
+"""The loop: select, propose, evaluate, archive, report, until a budget ends it.
 
 Steady-state and asynchronous: several proposals are in flight, and an evaluation never waits
 for the slowest reply. Every evaluation is stored before the next step, so a killed loop resumes
@@ -132,19 +132,19 @@ class Evolution:
             await self._search(admission)
             await self._promote()
         except (asyncio.CancelledError, KernelFoundryError):
-            # The archive may be what failed; what was told is there all the same.
+            # The archive may be what failed; what was added is there all the same.
             with contextlib.suppress(KernelFoundryError):
                 await asyncio.shield(self._finish(RunState.INTERRUPTED))
             raise
         return await self._end()
 
     async def _recall(self) -> None:
-        """Take up what was told before, so that nothing is judged twice."""
+        """Take up what is in the archive, so that nothing is judged twice."""
         name, after = self._run.spec.name, 0
         meter, seen = self._meter, self._proposer.seen
         began_with: tuple[Yardstick, ...] = ()
-        while told := await self._archive.evaluations(name, after=after, limit=20):
-            for entry in told:
+        while archived := await self._archive.evaluations(name, after=after, limit=20):
+            for entry in archived:
                 check_verdict(entry.candidate, entry.evaluation, self._run.spec.task)
                 is_new = entry.candidate.digest not in seen
                 # What was measured once more at the end of the run is no part of its budget.
@@ -155,9 +155,9 @@ class Evolution:
                 meter.used.promotions += entry.evaluation.is_final
                 seen.add(entry.candidate.digest)
                 began_with = began_with or _yardsticks_of(entry.evaluation)
-            after = told[-1].sequence
+            after = archived[-1].sequence
         self._yardsticks = began_with or self._yardsticks
-        # What was paid and never told, as by a loop that was killed, counts too.
+        # What was paid for and never added, as by a loop that was killed, counts too.
         account = await self._generator.account(name)
         paid_usd = sum(s.usd for s in account.spend)
         meter.used.cost_usd = max(meter.used.cost_usd, paid_usd)
@@ -238,13 +238,13 @@ class Evolution:
                 queue.end()
 
     async def _judge(self, pending: PendingProposal) -> VerdictEvent | None:
-        """Evaluate and tell one candidate; None where its device had not the memory for it.
+        """Evaluate and archive one candidate; None where its device had not the memory for it.
 
         Raises:
             DeviceMemoryError: as for many candidates before.
         """
         try:
-            judged = await self._evaluate_and_tell(pending)
+            judged = await self._evaluate_and_add(pending)
         except DeviceMemoryError as error:
             self._unjudged += 1
             if self._unjudged >= UNJUDGED_BEFORE_GIVING_UP:
@@ -260,11 +260,11 @@ class Evolution:
         self._unjudged = 0
         return judged
 
-    async def _evaluate_and_tell(self, pending: PendingProposal) -> VerdictEvent:
-        """Evaluate and tell one candidate.
+    async def _evaluate_and_add(self, pending: PendingProposal) -> VerdictEvent:
+        """Evaluate and archive one candidate.
 
-        A reply without a candidate is told as one that failed. So is a source that the evaluator
-        refuses to read; the run goes on.
+        A reply without a candidate is archived as one that failed. So is a source that the
+        evaluator refuses to read; the run goes on.
         """
         candidate, unreadable = pending.candidate, pending.failure
         if not unreadable:
@@ -278,7 +278,7 @@ class Evolution:
             spec = self._run.spec
             evaluation = unreadable_candidate(candidate.digest, unreadable, spec.task, spec.device)
         request_id = uuid.uuid4().hex
-        return await self._tell(
+        return await self._add(
             candidate, evaluation, request_id=request_id, selection=pending.selection
         )
 
@@ -306,7 +306,7 @@ class Evolution:
         with self._meter.evaluation_time():
             return await self._evaluator.evaluate(request)
 
-    async def _tell(
+    async def _add(
         self,
         candidate: Candidate,
         evaluation: Evaluation,
@@ -315,8 +315,8 @@ class Evolution:
         selection: int | None = None,
         is_promotion: bool = False,
     ) -> VerdictEvent:
-        """Tell the archive and the listener of a verdict."""
-        result = await self._archive.tell(
+        """Add a verdict to the archive, and report it to the listener."""
+        result = await self._archive.add(
             self._run.spec.name,
             candidate,
             evaluation,
@@ -326,7 +326,7 @@ class Evolution:
         )
         await self._refresh_best()
         used = self._meter.used
-        used.told += 1
+        used.archived += 1
         if is_promotion:
             used.promotions += 1
         else:
@@ -344,7 +344,7 @@ class Evolution:
         return judged
 
     async def _sweep(self, candidate: Candidate, evaluation: Evaluation, *, is_elite: bool) -> None:
-        """Try the other configurations of a promising candidate; tell the best one's verdict."""
+        """Try the other configurations of a promising candidate; archive the best one's verdict."""
         if SWEEPS in self._run.spec.without:
             return
         if self._best is None or not self._sweeper.is_promising(
@@ -368,10 +368,10 @@ class Evolution:
         meter.read_clock()
         self._listener(SweepEvent(candidate=candidate, results=swept.results, spent=meter.used))
         if swept.evaluation is not None:
-            # Of the candidate and not of this attempt: a sweep that is repeated tells once.
+            # Of the candidate and not of this attempt: a sweep that is repeated adds once.
             name = f"{self._run.spec.name} sweep of {candidate.digest}"
             request_id = uuid.uuid5(uuid.NAMESPACE_OID, name).hex
-            await self._tell(candidate, swept.evaluation, request_id=request_id)
+            await self._add(candidate, swept.evaluation, request_id=request_id)
 
     async def _promote(self) -> None:
         """Measure what leads again, until the run has a winner that was."""
@@ -383,9 +383,9 @@ class Evolution:
             source, configuration = elite.candidate.source, elite.evaluation.configuration
             return await self._evaluate(source, configuration=configuration, is_promotion=True)
 
-        async def tell(candidate: Candidate, evaluation: Evaluation) -> None:
+        async def add(candidate: Candidate, evaluation: Evaluation) -> None:
             request_id = uuid.uuid4().hex
-            await self._tell(candidate, evaluation, request_id=request_id, is_promotion=True)
+            await self._add(candidate, evaluation, request_id=request_id, is_promotion=True)
 
         def is_late() -> bool:
             return self._meter.is_late
@@ -396,7 +396,7 @@ class Evolution:
         await Promotion(
             elites=elites,
             measure=measure,
-            tell=tell,
+            add=add,
             is_late=is_late,
             unjudged=unjudged,
             most=promotions(self._meter.used.evaluations),

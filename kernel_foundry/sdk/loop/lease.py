@@ -48,7 +48,7 @@ async def held(
                 worker.cancel()
                 return
             except KernelFoundryError:
-                continue  # a store that is away for a moment; whoever tells it learns of the rest
+                continue  # a store that is away for a moment; whoever adds to it learns of the rest
 
     renewal = asyncio.create_task(renew())
 

@@ -26,7 +26,7 @@ class AdmissionEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictEvent:
-    """A candidate was judged and told."""
+    """A candidate was judged, and its verdict is in the archive."""
 
     candidate: Candidate
     evaluation: Evaluation

@@ -4,7 +4,7 @@ The best of many measurements is a lucky one, so none of the search's is announc
 that leads is measured twice more, each time in a fresh process, its baselines in alternation with
 it, under sanitizers where there are some; the slower of the two verdicts stands. What fails is
 out. When the tries run out the best of those measured again wins; where nothing passed again, the
-best of the search is told with lower trust. Of the services it uses only the archive port.
+best of the search is archived again with lower trust. The only service used is the archive.
 Source: winner's curse, as in auctions and in genome-wide association studies.
 """
 
@@ -44,8 +44,8 @@ async def winner(archive: Archive, run: str) -> Elite | None:
     Raises:
         RunNotFoundError: no such run.
     """
-    told = (await archive.get_run(run)).told_count
-    newest = await archive.evaluations(run, after=max(told - MOST_FINAL, 0), limit=MOST_FINAL)
+    archived = (await archive.get_run(run)).evaluation_count
+    newest = await archive.evaluations(run, after=max(archived - MOST_FINAL, 0), limit=MOST_FINAL)
     announced = winner_of(newest)
     return announced or next(iter(await archive.elites(run, limit=1)), None)
 
@@ -56,9 +56,9 @@ class Promotion:
     Args:
         elites: Returns at most so many of the run's elites, best first.
         measure: Judges an elite's candidate again.
-        tell: Tells a verdict, which is one of the run's end.
+        add: Adds a verdict to the archive, as one of the run's end.
         is_late: Whether the run's time is over.
-        unjudged: Told of a candidate that could not be measured again, and why.
+        unjudged: Called with a candidate that could not be measured again, and why.
         most: Candidates that are measured again and stand, at most.
     """
 
@@ -67,14 +67,14 @@ class Promotion:
         *,
         elites: Callable[[int], Awaitable[tuple[Elite, ...]]],
         measure: Callable[[Elite], Awaitable[Evaluation]],
-        tell: Callable[[Candidate, Evaluation], Awaitable[None]],
+        add: Callable[[Candidate, Evaluation], Awaitable[None]],
         is_late: Callable[[], bool],
         unjudged: Callable[[Candidate, str], None],
         most: int = PROMOTIONS,
     ) -> None:
         self._elites = elites
         self._measure = measure
-        self._tell = tell
+        self._add = add
         self._is_late = is_late
         self._unjudged = unjudged
         self._most = most
@@ -86,7 +86,7 @@ class Promotion:
         self._refused = 0
 
     async def run(self) -> None:
-        """Measure again until a winner stands, and tell it."""
+        """Measure again until a winner stands, and archive it."""
         while (elite := await self._leader()) is not None:
             digest = elite.candidate.digest
             if digest in self._settled:
@@ -100,7 +100,7 @@ class Promotion:
                 return
             await self._again(best)
         if not self._promoted:
-            await self._tell_unpromoted()
+            await self._add_unpromoted()
 
     def _has_no_more_tries(self) -> bool:
         tries = len(self._promoted) + len(self._unmeasured)
@@ -133,12 +133,12 @@ class Promotion:
             self._promoted[digest] = replace(elite, evaluation=evaluation)
         else:
             return
-        await self._tell(elite.candidate, evaluation)
+        await self._add(elite.candidate, evaluation)
 
-    async def _tell_unpromoted(self) -> None:
-        """Tell the best of the search with lower trust: nobody measured it again."""
+    async def _add_unpromoted(self) -> None:
+        """Archive the best of the search with lower trust: nobody measured it again."""
         for elite in await self._elites(1):
-            await self._tell(elite.candidate, not_measured_again(elite.evaluation))
+            await self._add(elite.candidate, not_measured_again(elite.evaluation))
 
 
 def not_measured_again(evaluation: Evaluation) -> Evaluation:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from kernel_foundry.domain.archive import RunSpec, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, Yardstick
@@ -92,11 +92,11 @@ class Sweeper:
         self._best_of_names: dict[tuple[str, ...], tuple[Setting, ...]] = {}
         """The newest one for each set of TUNE names."""
 
-    def recall(self, told: ToldEvaluation) -> int:
-        """Take up what was told before; return what it cost in evaluations, beside itself."""
-        count = told.evaluation.swept_count
+    def recall(self, archived: ArchivedEvaluation) -> int:
+        """Take up an archived verdict; return what it cost in evaluations, beside itself."""
+        count = archived.evaluation.swept_count
         if count:
-            self._learn(told.candidate, told.evaluation.configuration)
+            self._learn(archived.candidate, archived.evaluation.configuration)
         return cost_of(count)
 
     def is_promising(

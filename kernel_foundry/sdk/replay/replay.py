@@ -1,7 +1,7 @@
 """Replays a run of a store: makes it again in another one and compares both.
 
 The archive's own search selects in the recorded order (`archive_svc.run.replay`), the recorded
-replies become candidates again (`generator_svc.recorded_replies`), and what was measured is told
+replies become candidates again (`generator_svc.recorded_replies`), and what was measured is added
 as it was.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kernel_foundry.domain.archive import Elite, Run, Selection, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, Elite, Run, Selection
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.measures import Measures
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _COMPARED: Final = ("operator", "parents", "digest", "generation", "model", "prompt_digest")
 """Of a candidate; what explains the others first."""
 
-_TOLD: Final = tuple(field.name for field in fields(ToldEvaluation))
+_ARCHIVED: Final = tuple(field.name for field in fields(ArchivedEvaluation))
 
 _NO_MEASURES: Final = Measures(memory=0, algorithm=0, synchronization=0)
 
@@ -52,13 +52,13 @@ _NO_REPLY: Final = "no recorded reply"
 class ReplayCounts:
     """What was done again."""
 
-    told: int
+    evaluations: int
     selections: int
     dropped: int
     remade: int
     """Candidates made from recorded replies to selections that were made again."""
-    told_again: int
-    """Verdicts on a candidate that was told before, as of a sweep or a promotion."""
+    judged_again: int
+    """Verdicts on a candidate that was there before, as of a sweep or a promotion."""
     by_hand: int
     """Candidates that nobody had asked for: taken as recorded."""
     unselected: int
@@ -171,7 +171,7 @@ class _Repetition:
     """One repetition of a run.
 
     Args:
-        archive: Selects again, and is told again.
+        archive: Selects again, and takes in the verdicts again.
         replies: What was proposed.
     """
 
@@ -179,8 +179,8 @@ class _Repetition:
         self._archive = archive
         self._replies = replies
         self._known: dict[str, Elite] = {}
-        """Candidates told with their latest verdicts, by digest."""
-        self._remade = self._told_again = self._by_hand = self._unselected = 0
+        """Candidates with their latest verdicts, by digest."""
+        self._remade = self._judged_again = self._by_hand = self._unselected = 0
 
     def make(self) -> ReplayCounts:
         """Make the run again.
@@ -190,35 +190,37 @@ class _Repetition:
             InvalidArgumentError: how the run was made is not known.
         """
         count = 0
-        for told in self._archive.recorded():
-            candidate = self._candidate(told)
+        for archived in self._archive.recorded():
+            candidate = self._candidate(archived)
             known = self._known.get(candidate.digest)
             self._known[candidate.digest] = Elite(
                 candidate=candidate if known is None else known.candidate,
-                evaluation=told.evaluation,
-                fitness=told.evaluation.fitness,
-                measures=told.evaluation.measures or _NO_MEASURES,
+                evaluation=archived.evaluation,
+                fitness=archived.evaluation.fitness,
+                measures=archived.evaluation.measures or _NO_MEASURES,
             )
-            check_members(_where(told), _TOLD, told, self._archive.tell(told, candidate))
+            check_members(
+                _where(archived), _ARCHIVED, archived, self._archive.add(archived, candidate)
+            )
             count += 1
         return ReplayCounts(
-            told=count,
+            evaluations=count,
             selections=self._archive.selection_count,
             dropped=self._archive.drop_count,
             remade=self._remade,
-            told_again=self._told_again,
+            judged_again=self._judged_again,
             by_hand=self._by_hand,
             unselected=self._unselected,
             restarts=self._archive.restart_count,
         )
 
-    def _candidate(self, told: ToldEvaluation) -> Candidate:
-        """Return the candidate that was told, made again as far as it can be."""
-        if told.selection is None:
-            return self._told_before_or_by_hand(told)
-        selection = self._archive.take_selection(told.selection)
+    def _candidate(self, archived: ArchivedEvaluation) -> Candidate:
+        """Return the archived candidate, made again as far as it can be."""
+        if archived.selection is None:
+            return self._judged_before_or_by_hand(archived)
+        selection = self._archive.take_selection(archived.selection)
         if selection is None:
-            selection = self._selection_of(told.candidate, told.selection)
+            selection = self._selection_of(archived.candidate, archived.selection)
             self._unselected += 1
         else:
             self._remade += 1
@@ -226,11 +228,11 @@ class _Repetition:
         proposals = self._replies.proposals(selection)
         candidates = [candidate_of(proposal, selection, language) for proposal in proposals]
         if not candidates:
-            digest = told.candidate.digest
-            raise DifferenceError(_where(told), "digest", recorded=digest, replayed=_NO_REPLY)
-        if told.candidate not in candidates:
-            check_members(_where(told), _COMPARED, told.candidate, candidates[-1])
-        return told.candidate
+            digest = archived.candidate.digest
+            raise DifferenceError(_where(archived), "digest", recorded=digest, replayed=_NO_REPLY)
+        if archived.candidate not in candidates:
+            check_members(_where(archived), _COMPARED, archived.candidate, candidates[-1])
+        return archived.candidate
 
     def _selection_of(self, candidate: Candidate, number: int) -> Selection:
         """Return what a candidate answered, as far as replies depend on it."""
@@ -246,16 +248,16 @@ class _Repetition:
             sequence=number,
         )
 
-    def _told_before_or_by_hand(self, told: ToldEvaluation) -> Candidate:
-        known = self._known.get(told.candidate.digest)
+    def _judged_before_or_by_hand(self, archived: ArchivedEvaluation) -> Candidate:
+        known = self._known.get(archived.candidate.digest)
         if known is None:
             self._by_hand += 1
-            return told.candidate
-        self._told_again += 1
-        check_members(_where(told), _COMPARED, told.candidate, known.candidate)
+            return archived.candidate
+        self._judged_again += 1
+        check_members(_where(archived), _COMPARED, archived.candidate, known.candidate)
         return known.candidate
 
 
-def _where(told: ToldEvaluation) -> str:
-    answered = "" if told.selection is None else f" (selection {told.selection})"
-    return f"evaluation {told.sequence}{answered}"
+def _where(archived: ArchivedEvaluation) -> str:
+    answered = "" if archived.selection is None else f" (selection {archived.selection})"
+    return f"evaluation {archived.sequence}{answered}"

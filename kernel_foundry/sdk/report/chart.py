@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.best import best_so_far
 
 WIDTH, HEIGHT = 860, 300
@@ -12,7 +12,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 14, 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """One told evaluation, in pixels."""
+    """One evaluation, in pixels."""
 
     x: float
     y: float
@@ -47,11 +47,11 @@ class Chart:
     height: int = HEIGHT
 
 
-def speedup_chart(told: tuple[ToldEvaluation, ...]) -> Chart:
-    """Return the chart of `told`; failures lie on the floor."""
-    speedups = [t.evaluation.speedup if t.evaluation.passed else None for t in told]
+def speedup_chart(archived: tuple[ArchivedEvaluation, ...]) -> Chart:
+    """Return the chart of `archived`; failures lie on the floor."""
+    speedups = [t.evaluation.speedup if t.evaluation.passed else None for t in archived]
     top = max([s for s in speedups if s is not None] + [1.0]) * 1.08
-    span = max(len(told), 2)
+    span = max(len(archived), 2)
 
     def x_of(sequence: int) -> float:
         return _LEFT + (sequence - 1) / (span - 1) * (WIDTH - _LEFT - _RIGHT)
@@ -60,7 +60,7 @@ def speedup_chart(told: tuple[ToldEvaluation, ...]) -> Chart:
         return HEIGHT - _BOTTOM - speedup / top * (HEIGHT - _TOP - _BOTTOM)
 
     dots, path, best = [], "", 0.0
-    entries = zip(told, speedups, best_so_far(told), strict=True)
+    entries = zip(archived, speedups, best_so_far(archived), strict=True)
     for position, (entry, speedup, leader) in enumerate(entries, start=1):
         x = x_of(position)
         label = f"#{entry.sequence} {entry.evaluation.outcome.name}"
@@ -77,11 +77,11 @@ def speedup_chart(told: tuple[ToldEvaluation, ...]) -> Chart:
             )
             best = leading
     if path:
-        path += f"L{x_of(max(len(told), 1)):.1f},{y_of(best):.1f}"
+        path += f"L{x_of(max(len(archived), 1)):.1f},{y_of(best):.1f}"
     return Chart(
         dots=tuple(dots),
         best_path=path,
-        x_ticks=tuple(Tick(at=x_of(n), label=str(n)) for n in _whole_ticks(len(told))),
+        x_ticks=tuple(Tick(at=x_of(n), label=str(n)) for n in _whole_ticks(len(archived))),
         y_ticks=tuple(Tick(at=y_of(v), label=f"{v:g}×") for v in _ticks(top)),
         baseline_y=y_of(1.0),
     )

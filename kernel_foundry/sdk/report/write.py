@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import report_path
@@ -25,13 +25,13 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
     found = foundry.ask_archive(lambda a: a.get_run(run))
     stats = foundry.ask_archive(lambda a: a.stats(run))
     elites = foundry.ask_archive(lambda a: a.elites(run))
-    told = _all_told(foundry, run)
+    archived = _all_archived(foundry, run)
     account = ask_account(foundry, run).account
     use = mechanism_use(
         account,
         stats,
         sweeps=len(kept_sweeps(found.spec.name)),
-        promotions=sum(t.evaluation.is_final for t in told),
+        promotions=sum(t.evaluation.is_final for t in archived),
     )
     target = path or report_path(run)
     html = (
@@ -44,8 +44,8 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             cells={e.measures.cell: e for e in elites},
             levels=range(LEVELS),
             winner=foundry.ask_archive(lambda a: winner(a, run)),
-            told=told,
-            chart=speedup_chart(told),
+            archived=archived,
+            chart=speedup_chart(archived),
             account=account,
             mechanisms=use,
             created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
@@ -61,11 +61,11 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
     return target
 
 
-def _all_told(foundry: Foundry, run: str) -> tuple[ToldEvaluation, ...]:
-    told: list[ToldEvaluation] = []
+def _all_archived(foundry: Foundry, run: str) -> tuple[ArchivedEvaluation, ...]:
+    archived: list[ArchivedEvaluation] = []
     while True:
-        after = told[-1].sequence if told else 0
+        after = archived[-1].sequence if archived else 0
         page = foundry.ask_archive(lambda a, n=after: a.evaluations(run, after=n, limit=100))  # type: ignore[misc]
         if not page:
-            return tuple(told)
-        told.extend(page)
+            return tuple(archived)
+        archived.extend(page)

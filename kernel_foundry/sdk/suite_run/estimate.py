@@ -47,23 +47,23 @@ async def pace_of(archive: Archive, plan: SuitePlan) -> Pace:
         run
         for run in await archive.list_runs()
         if run.spec.language is plan.language
-        and run.told_count
+        and run.evaluation_count
         and (not plan.models or set(run.spec.models) == set(plan.models))
     ][:_MOST_RUNS]
     if not like:
         return Pace(runs=0)
-    seconds = [await _seconds(archive, run) / run.told_count for run in like]
+    seconds = [await _seconds(archive, run) / run.evaluation_count for run in like]
     return Pace(
         runs=len(like),
         seconds=median(seconds),
-        cost_usd=median(run.cost_usd / run.told_count for run in like),
+        cost_usd=median(run.cost_usd / run.evaluation_count for run in like),
     )
 
 
 async def _seconds(archive: Archive, run: Run) -> float:
     """How long a run took to its last verdict."""
-    last = await archive.evaluations(run.spec.name, after=run.told_count - 1, limit=1)
-    return max(last[-1].told_unix_s - run.created_unix_s, 0.0) if last else 0.0
+    last = await archive.evaluations(run.spec.name, after=run.evaluation_count - 1, limit=1)
+    return max(last[-1].archived_unix_s - run.created_unix_s, 0.0) if last else 0.0
 
 
 def estimated(plan: SuitePlan, pace: Pace, *, runs: int, devices: int) -> SuiteEstimate:

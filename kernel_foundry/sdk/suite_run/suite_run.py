@@ -284,7 +284,7 @@ class _SuiteRun:
     async def _take_finished(self, entry: SuiteEntry, run: Run) -> None:
         """Take what a run came to whose end was not recorded here: this process was killed."""
         account = await self._services.generator.account(run.spec.name)
-        entry.progress.evaluations = run.told_count
+        entry.progress.evaluations = run.evaluation_count
         entry.progress.cost_usd = max(run.cost_usd, sum(s.usd for s in account.spend))
         entry.progress.tokens = sum(s.prompt_tokens + s.completion_tokens for s in account.spend)
 

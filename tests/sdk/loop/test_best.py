@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.best import best_of, best_so_far
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
@@ -52,8 +52,8 @@ def test_a_thousand_times_and_a_thousand_and_one_are_apart() -> None:
     assert correct_fitness(1001.0) - correct_fitness(1000.0) > 9e-4
 
 
-def _told(drawn: list[tuple[int, bool, float, float, int]]) -> list[ToldEvaluation]:
-    told = []
+def _archived(drawn: list[tuple[int, bool, float, float, int]]) -> list[ArchivedEvaluation]:
+    archived = []
     for sequence, (name, passed, median_ns, half_width, level) in enumerate(drawn, start=1):
         candidate = make_candidate(str(name))
         evaluation = make_evaluation(
@@ -63,42 +63,42 @@ def _told(drawn: list[tuple[int, bool, float, float, int]]) -> list[ToldEvaluati
             cell=(level, 0, 0),
             half_width=half_width,
         )
-        told.append(
-            ToldEvaluation(
+        archived.append(
+            ArchivedEvaluation(
                 sequence=sequence,
                 candidate=candidate,
                 evaluation=evaluation,
-                told_unix_s=0.0,
+                archived_unix_s=0.0,
                 cost_usd=0.0,
             )
         )
-    return told
+    return archived
 
 
-def _interval_ns(told: ToldEvaluation) -> tuple[float, float]:
-    timing = told.evaluation.workloads[0].timing
+def _interval_ns(archived: ArchivedEvaluation) -> tuple[float, float]:
+    timing = archived.evaluation.workloads[0].timing
     assert timing is not None
     return timing.ci95_ns
 
 
 @given(VERDICTS)
 def test_nobody_is_for_certain_faster_than_the_best(drawn: list) -> None:
-    told = _told(drawn)
-    best = best_of(told)
-    newest = {t.candidate.digest: t for t in told}.values()
+    archived = _archived(drawn)
+    best = best_of(archived)
+    newest = {t.candidate.digest: t for t in archived}.values()
     standing = [t for t in newest if t.evaluation.passed]
     assert (best is None) == (not standing)
     for other in standing:
         assert best is not None
         assert not _interval_ns(other)[1] < _interval_ns(best)[0]
-    assert [*best_so_far(told)][-1] is best
+    assert [*best_so_far(archived)][-1] is best
 
 
 @given(VERDICTS)
 def test_the_best_so_far_is_the_fittest_of_the_newest_verdicts(drawn: list) -> None:
-    told = _told(drawn)
-    for count, best in enumerate(best_so_far(told), start=1):
-        newest = {t.candidate.digest: t for t in told[:count]}.values()
+    archived = _archived(drawn)
+    for count, best in enumerate(best_so_far(archived), start=1):
+        newest = {t.candidate.digest: t for t in archived[:count]}.values()
         passed = [t for t in newest if t.evaluation.passed]
         fittest = max((t.evaluation.fitness for t in passed), default=None)
         leaders = [t for t in passed if t.evaluation.fitness == fittest]
@@ -109,13 +109,13 @@ def test_the_best_so_far_is_the_fittest_of_the_newest_verdicts(drawn: list) -> N
 @given(VERDICTS)
 def test_store_list_and_elites_name_the_same_one(drawn: list) -> None:
     """`runs list` reads the run's sums, `runs best` the first elite, the report both."""
-    told = _told(drawn)
-    best = best_of(told)
+    archived = _archived(drawn)
+    best = best_of(archived)
 
     async def ask(archive: LocalArchive | FakeArchive) -> None:
         await archive.create_run(SPEC)
-        for one in told:
-            await archive.tell(
+        for one in archived:
+            await archive.add(
                 SPEC.name, one.candidate, one.evaluation, request_id=str(one.sequence)
             )
         run, elites = await archive.get_run(SPEC.name), await archive.elites(SPEC.name)

@@ -9,7 +9,7 @@ import pytest
 
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import RunState, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, RunState
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.request import (
@@ -90,12 +90,12 @@ async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: Lo
     assert events[-1] == ended
 
 
-async def test_everything_judged_is_told_once(archive: LocalArchive) -> None:
+async def test_everything_judged_is_archived_once(archive: LocalArchive) -> None:
     events: list[Event] = []
     await _evolve(archive, Budget(evaluations=15), events=events)
-    told = await archive.evaluations("run", limit=1000)
+    archived = await archive.evaluations("run", limit=1000)
     judged = [e.candidate.digest for e in events if isinstance(e, VerdictEvent)]
-    assert judged == [t.candidate.digest for t in told]
+    assert judged == [t.candidate.digest for t in archived]
     searched = judged[:15]
     assert len(set(searched)) == 15
 
@@ -103,10 +103,10 @@ async def test_everything_judged_is_told_once(archive: LocalArchive) -> None:
 async def test_proposals_answer_their_selections_and_promotions_none(archive: LocalArchive) -> None:
     events: list[Event] = []
     await _evolve(archive, Budget(evaluations=12), events=events)
-    told = await archive.evaluations("run", limit=1000)
+    archived = await archive.evaluations("run", limit=1000)
     promoted = [e.is_promotion for e in events if isinstance(e, VerdictEvent)]
-    assert promoted == [t.selection is None for t in told]
-    answered = [t.selection for t in told if t.selection is not None]
+    assert promoted == [t.selection is None for t in archived]
+    answered = [t.selection for t in archived if t.selection is not None]
     assert len(set(answered)) == len(answered) == 12
 
 
@@ -121,20 +121,20 @@ async def test_resume_goes_on_where_the_run_was(archive: LocalArchive) -> None:
     assert list(range(1, len(after) + 1)) == [t.sequence for t in after]
 
 
-async def test_a_told_verdict_on_another_task_is_said_so(
+async def test_an_archived_verdict_on_another_task_is_said_so(
     archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store may hold what no archive takes; the loop compares times by names of workloads."""
     await _evolve(archive, Budget(evaluations=4))
     evaluations = archive.evaluations
 
-    async def renamed(run: str, *, after: int = 0, limit: int = 100) -> list[ToldEvaluation]:
-        told = []
+    async def renamed(run: str, *, after: int = 0, limit: int = 100) -> list[ArchivedEvaluation]:
+        archived = []
         for one in await evaluations(run, after=after, limit=limit):
             workloads = [dataclasses.replace(w, workload="x") for w in one.evaluation.workloads]
             verdict = dataclasses.replace(one.evaluation, workloads=tuple(workloads))
-            told.append(dataclasses.replace(one, evaluation=verdict))
-        return told
+            archived.append(dataclasses.replace(one, evaluation=verdict))
+        return archived
 
     monkeypatch.setattr(archive, "evaluations", renamed)
     with pytest.raises(InvalidArgumentError, match="the verdict is on workloads x"):
@@ -160,12 +160,12 @@ async def test_search_that_only_repeats_itself_ends_as_exhausted(
     monkeypatch.setattr(archive, "drop_selection", note_and_drop)
     ended = await _evolve(archive, Budget(minutes=5), generator=_RepeatingGenerator())
     assert ended.cause is StopCause.EXHAUSTED
-    told = {t.selection for t in await archive.evaluations("run", limit=1000)}
-    # Each repeat gave its selection back, and nothing that was told was given back.
+    archived = {t.selection for t in await archive.evaluations("run", limit=1000)}
+    # Each repeat gave its selection back, and nothing that was answered was given back.
     assert len(set(dropped)) == len(dropped) >= REPEATS_BEFORE_EXHAUSTED
-    assert not told & set(dropped)
-    told = await archive.evaluations("run", limit=1000)
-    assert len({t.candidate.digest for t in told}) == 1
+    assert not archived & set(dropped)
+    archived = await archive.evaluations("run", limit=1000)
+    assert len({t.candidate.digest for t in archived}) == 1
 
 
 class _PoorGenerator(FakeGenerator):
@@ -183,8 +183,8 @@ class _PoorGenerator(FakeGenerator):
 async def test_used_up_quota_ends_the_run_with_what_it_bought(archive: LocalArchive) -> None:
     ended = await _evolve(archive, Budget(minutes=5), generator=_PoorGenerator(4))
     assert ended.cause is StopCause.COST
-    told = await archive.evaluations("run", limit=1000)
-    assert len({t.candidate.digest for t in told}) == 4
+    archived = await archive.evaluations("run", limit=1000)
+    assert len({t.candidate.digest for t in archived}) == 4
 
 
 async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(
@@ -219,8 +219,8 @@ async def test_failing_generator_surfaces_typed(archive: LocalArchive) -> None:
 async def test_everything_judged_is_reported_to_the_generator(archive: LocalArchive) -> None:
     generator = FakeGenerator()
     await _evolve(archive, Budget(evaluations=12), generator=generator)
-    told = await archive.evaluations("run", limit=1000)
-    answers = {t.selection: t for t in told if t.selection is not None}
+    archived = await archive.evaluations("run", limit=1000)
+    answers = {t.selection: t for t in archived if t.selection is not None}
     assert len(answers) >= 12
     assert {(r, s) for r, s in generator.reported} == {("run", s) for s in answers}
     for outcome in generator.reported.values():
@@ -250,8 +250,8 @@ async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
     ended = await _evolve(archive, Budget(evaluations=20), generator=generator)
     assert ended.cause is StopCause.EVALUATIONS
     assert generator.calls > 20
-    told = await archive.evaluations("run", limit=1000)
-    selections = [t.selection for t in told if t.selection is not None]
+    archived = await archive.evaluations("run", limit=1000)
+    selections = [t.selection for t in archived if t.selection is not None]
     assert len(selections) == len(set(selections))
 
 
@@ -294,7 +294,7 @@ async def test_refused_task_costs_nothing(archive: LocalArchive) -> None:
 
     with pytest.raises(TaskRefusedError, match="constant"):
         await _evolve(archive, Budget(evaluations=3), evaluator=Refusing())
-    assert (await archive.stats("run")).told_count == 0
+    assert (await archive.stats("run")).evaluation_count == 0
 
 
 class _CountingEvaluator(FakeEvaluator):
@@ -351,11 +351,11 @@ async def test_an_evaluation_without_memory_does_not_end_the_run(archive: LocalA
         archive, Budget(evaluations=6), evaluator=FakeEvaluator(short), events=events
     )
 
-    told = [event for event in events if isinstance(event, VerdictEvent)]
+    archived = [event for event in events if isinstance(event, VerdictEvent)]
     unjudged = [event for event in events if isinstance(event, LostCandidateEvent)]
     assert ended.cause is StopCause.EVALUATIONS
     assert ended.run.state is RunState.FINISHED
-    assert len([event for event in told if not event.is_promotion]) == 6
+    assert len([event for event in archived if not event.is_promotion]) == 6
     assert unjudged
     assert "more memory than there is" in unjudged[0].reason
 
@@ -448,8 +448,8 @@ async def test_a_source_that_is_no_request_costs_its_candidate_and_not_the_run(
     ended = await _evolve(archive, Budget(evaluations=12), evaluator=_Particular())
     assert ended.cause is StopCause.EVALUATIONS
     assert ended.run.state is RunState.FINISHED
-    told = (await archive.evaluations("run", limit=1000))[:12]
-    unread = [t for t in told if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
+    archived = (await archive.evaluations("run", limit=1000))[:12]
+    unread = [t for t in archived if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
     assert len(unread) == 4
     assert "too long" in unread[0].evaluation.findings[0].message
 
@@ -476,10 +476,14 @@ class _Wordy(FakeGenerator):
         return Proposal(candidate=None, reply=f"thought {number}", failure="there is no block")
 
 
-async def test_a_reply_without_candidate_is_told_as_one_that_failed(archive: LocalArchive) -> None:
+async def test_a_reply_without_candidate_is_archived_as_one_that_failed(
+    archive: LocalArchive,
+) -> None:
     await _evolve(archive, Budget(evaluations=4), generator=_Wordy())
-    told = [t for t in await archive.evaluations("run", limit=1000) if not t.evaluation.is_final]
-    unread = [t for t in told if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
+    archived = [
+        t for t in await archive.evaluations("run", limit=1000) if not t.evaluation.is_final
+    ]
+    unread = [t for t in archived if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
     assert len(unread) == 2
     assert {t.candidate.source.device_code for t in unread} <= {f"thought {n}" for n in range(6)}
     assert {t.evaluation.findings[0].message for t in unread} == {"there is no block"}

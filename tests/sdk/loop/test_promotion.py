@@ -40,7 +40,7 @@ SPEC = run_spec(strategy="best_of_n")  # the candidate's number is that of its s
 async def _evolve(
     archive: LocalArchive, evaluator: FakeEvaluator, evaluations: int = 20
 ) -> tuple[RunResult, list[VerdictEvent]]:
-    """Return how a run ended, and what its end told."""
+    """Return how a run ended, and what its end added."""
     events: list[Event] = []
     evolution = Evolution(
         evaluator=evaluator,
@@ -97,11 +97,11 @@ class _RacyFamily(FakeEvaluator):
 async def test_no_family_is_crowned_that_fails_when_measured_again(
     archive: LocalArchive, size: int
 ) -> None:
-    ended, told = await _evolve(archive, _RacyFamily(size))
-    outcomes = [judged.evaluation.outcome for judged in told]
+    ended, archived = await _evolve(archive, _RacyFamily(size))
+    outcomes = [judged.evaluation.outcome for judged in archived]
     assert outcomes.count(EvaluationOutcome.REJECTED) == size
     assert ended.winner is not None
-    assert ended.winner.evaluation == told[-1].evaluation
+    assert ended.winner.evaluation == archived[-1].evaluation
     assert ended.winner.evaluation.trust is Trust.FULL
     assert _number(ended.winner.candidate.source.device_code) >= size
 
@@ -109,8 +109,8 @@ async def test_no_family_is_crowned_that_fails_when_measured_again(
 async def test_a_winner_that_was_not_measured_again_is_announced_as_such(
     archive: LocalArchive,
 ) -> None:
-    ended, told = await _evolve(archive, _RacyFamily(REFUSALS + 2))
-    assert len(told) == REFUSALS + 1
+    ended, archived = await _evolve(archive, _RacyFamily(REFUSALS + 2))
+    assert len(archived) == REFUSALS + 1
     _assert_not_measured_again(ended)
     assert await winner(archive, "run") == ended.winner
 
@@ -152,8 +152,8 @@ async def test_what_there_was_no_memory_to_measure_again_does_not_win(
 async def test_without_memory_for_any_the_best_of_the_search_is_announced_with_less_trust(
     archive: LocalArchive,
 ) -> None:
-    ended, told = await _evolve(archive, _NoMemoryAtTheEnd(100))
-    assert len(told) == 1
+    ended, archived = await _evolve(archive, _NoMemoryAtTheEnd(100))
+    assert len(archived) == 1
     _assert_not_measured_again(ended)
     assert ended.winner is not None
     assert _number(ended.winner.candidate.source.device_code) == 0
@@ -175,9 +175,9 @@ async def test_the_luck_of_the_best_of_forty_equal_kernels_is_not_praised(tmp_pa
     praises = []
     for seed in range(2):
         archive = LocalArchive(f"sqlite:///{tmp_path / f'{seed}.db'}")
-        ended, told = await _evolve(archive, _EquallyFast(seed), evaluations=40)
+        ended, archived = await _evolve(archive, _EquallyFast(seed), evaluations=40)
         assert ended.winner is not None
-        again = {judged.candidate.digest for judged in told}
+        again = {judged.candidate.digest for judged in archived}
         assert ended.winner.candidate.digest in again
         assert len(again) <= PROMOTIONS
         assert await winner(archive, "run") == ended.winner
@@ -193,10 +193,10 @@ async def test_a_resumed_run_is_led_by_its_search_until_it_ends_again(
     archive: LocalArchive,
 ) -> None:
     first, _ = await _evolve(archive, _EquallyFast(0), evaluations=8)
-    second, told = await _evolve(archive, _EquallyFast(1), evaluations=16)
+    second, archived = await _evolve(archive, _EquallyFast(1), evaluations=16)
     assert first.winner is not None
     assert second.winner is not None
-    assert second.winner.evaluation in [judged.evaluation for judged in told]
+    assert second.winner.evaluation in [judged.evaluation for judged in archived]
     assert await winner(archive, "run") == second.winner
 
 

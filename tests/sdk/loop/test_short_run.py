@@ -11,7 +11,7 @@ import pytest
 from archive_svc.archive import LocalArchive
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from kernel_foundry.domain import mechanisms
-from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.request import EvaluationLimits, TokenUsage
@@ -79,7 +79,7 @@ class ShortRun:
     """What came of one run."""
 
     ended: RunResult
-    told: tuple[ToldEvaluation, ...]
+    archived: tuple[ArchivedEvaluation, ...]
     use: dict[str, int]
     model: ScriptedModel
 
@@ -108,10 +108,10 @@ async def _run(
         sweeps=ended.spent.sweeps,
         promotions=ended.spent.promotions,
     )
-    told = await archive.evaluations(SPEC.name, limit=1000)
+    archived = await archive.evaluations(SPEC.name, limit=1000)
     await generator.close()
     await archive.close()
-    return ShortRun(ended=ended, told=told, use=use, model=model)
+    return ShortRun(ended=ended, archived=archived, use=use, model=model)
 
 
 async def test_every_mechanism_acts_in_a_short_run(
@@ -147,9 +147,9 @@ async def test_a_short_run_has_few_seeds_and_no_prompt_twice_in_flight(
 ) -> None:
     run = await _run(tmp_path, in_flight=in_flight)
     seeds = {
-        told.candidate.digest
-        for told in run.told
-        if told.candidate.operator is Operator.SEED and told.evaluation.passed
+        archived.candidate.digest
+        for archived in run.archived
+        if archived.candidate.operator is Operator.SEED and archived.evaluation.passed
     }
     assert 1 <= len(seeds) <= 8
     assert run.model.most_alike == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from archive_svc.archive import LocalArchive
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
-from kernel_foundry.domain.archive import Selection, ToldEvaluation
+from kernel_foundry.domain.archive import ArchivedEvaluation, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import Exchange, FinishReason
@@ -73,10 +73,10 @@ async def propose(archive: LocalArchive, generator: Generator) -> Proposed:
     return selection, candidate_of(proposal, selection, SPEC.language)
 
 
-async def tell(archive: LocalArchive, proposed: Proposed) -> None:
-    """Judge what was proposed, and tell the verdict."""
+async def add(archive: LocalArchive, proposed: Proposed) -> None:
+    """Judge what was proposed, and archive the verdict."""
     selection, candidate = proposed
-    await archive.tell(
+    await archive.add(
         "recorded",
         candidate,
         await evaluate(candidate),
@@ -101,10 +101,10 @@ async def evaluate(candidate: Candidate) -> Evaluation:
     )
 
 
-async def told(recorded: Recorded) -> list[ToldEvaluation]:
-    """Return everything that the run was told."""
+async def archived(recorded: Recorded) -> list[ArchivedEvaluation]:
+    """Return the run's evaluations."""
     archive = LocalArchive(recorded.store)
-    found: list[ToldEvaluation] = []
+    found: list[ArchivedEvaluation] = []
     while page := await archive.evaluations("recorded", after=len(found)):
         found.extend(page)
     await archive.close()

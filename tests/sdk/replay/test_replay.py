@@ -18,13 +18,13 @@ from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
 from tests.generators import generator_in
 from tests.sdk.replay.by_hand import (
     Scripted,
+    add,
+    archived,
     change,
     evaluate,
     forge,
     hand_written,
     propose,
-    tell,
-    told,
 )
 from tests.sdk.replay.recorded import SPEC, Recorded
 
@@ -48,14 +48,14 @@ async def test_a_run_comes_out_equal_to_the_bit(recorded: Recorded, tmp_path: Pa
 
 
 async def test_the_recorded_run_has_all_that_makes_runs_hard(recorded_once: Recorded) -> None:
-    history = await told(recorded_once)
+    history = await archived(recorded_once)
     outcome = await replayed(recorded_once)
     counts = outcome.replayed
     assert counts is not None
-    assert counts.told == len(history) >= 100
+    assert counts.evaluations == len(history) >= 100
     assert (counts.restarts, counts.by_hand, counts.unselected) == (1, 0, 0)
     assert counts.dropped >= 3  # repeats
-    assert counts.told_again >= 2  # sweeps, and the promotion at the end
+    assert counts.judged_again >= 2  # sweeps, and the promotion at the end
     assert counts.remade == sum(t.selection is not None for t in history)
     assert {t.candidate.operator for t in history} >= {
         Operator.SEED,
@@ -85,11 +85,11 @@ async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: P
     archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     first, lost = [await propose(archive, generator) for _ in range(2)]
-    await tell(archive, first)
+    await add(archive, first)
     await archive.close()
     archive = LocalArchive(recorded.store)
-    await tell(archive, lost)
-    await tell(archive, await propose(archive, generator))
+    await add(archive, lost)
+    await add(archive, await propose(archive, generator))
     await archive.close()
     await generator.close()
     outcome = await replayed(recorded)
@@ -102,13 +102,13 @@ async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: P
 async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(
     tmp_path: Path,
 ) -> None:
-    """It combines nothing, and is told with one parent, which its edits are not of all the same."""
+    """It combines nothing, and is archived with one parent, though its edits are of another."""
     recorded, models = Recorded(folder=tmp_path), Scripted()
     generator = generator_in(tmp_path, models)
     archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     for _ in range(8):
-        await tell(archive, await propose(archive, generator))
+        await add(archive, await propose(archive, generator))
     models.writes_edits = True
     selection, candidate = await propose(archive, generator)
     while selection.operator is not Operator.COMBINE:
@@ -116,7 +116,7 @@ async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(
     assert (len(candidate.parents), candidate.source.plan) == (1, "")
     await archive.close()
     archive = LocalArchive(recorded.store)
-    await tell(archive, (selection, candidate))
+    await add(archive, (selection, candidate))
     await archive.close()
     await generator.close()
     outcome = await replayed(recorded)
@@ -125,22 +125,22 @@ async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(
     assert outcome.replayed.unselected == 1
 
 
-@pytest.mark.parametrize("is_told", [True, False], ids=["told", "in-flight"])
+@pytest.mark.parametrize("is_archived", [True, False], ids=["archived", "in-flight"])
 async def test_a_run_that_goes_on_is_not_called_different(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_told: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_archived: bool
 ) -> None:
     recorded, generator = Recorded(folder=tmp_path), generator_in(tmp_path, Scripted())
     archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     for _ in range(2):
-        await tell(archive, await propose(archive, generator))
+        await add(archive, await propose(archive, generator))
 
     asked = generator.account
 
     async def go_on(run: str) -> RunAccount:
         proposed = await propose(archive, generator)
-        if is_told:
-            await tell(archive, proposed)
+        if is_archived:
+            await add(archive, proposed)
         return await asked(run)
 
     monkeypatch.setattr(generator, "account", go_on)
@@ -152,18 +152,18 @@ async def test_a_run_that_goes_on_is_not_called_different(
     await generator.close()
 
 
-async def test_what_is_told_by_hand_is_told_again(tmp_path: Path) -> None:
+async def test_what_is_added_by_hand_is_judged_again(tmp_path: Path) -> None:
     recorded = Recorded(folder=tmp_path)
     archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     by_hand = hand_written("by hand")
     evaluation = await evaluate(by_hand)
     for number in range(2):
-        await archive.tell("recorded", by_hand, evaluation, request_id=str(number))
+        await archive.add("recorded", by_hand, evaluation, request_id=str(number))
     await archive.close()
     outcome = await replayed(recorded)
     assert outcome.replayed is not None
-    assert (outcome.replayed.by_hand, outcome.replayed.told_again) == (1, 1)
+    assert (outcome.replayed.by_hand, outcome.replayed.judged_again) == (1, 1)
 
 
 @pytest.mark.parametrize("way", ["at once", "in turn", "same opening"])
@@ -180,7 +180,7 @@ async def test_several_archives_at_once_are_refused(tmp_path: Path, way: str) ->
         await archive.select("recorded")
         by_hand = hand_written(str(number))
         evaluation = await evaluate(by_hand)
-        await archive.tell("recorded", by_hand, evaluation, request_id=str(number))
+        await archive.add("recorded", by_hand, evaluation, request_id=str(number))
     for archive in archives:
         await archive.close()
     with pytest.raises(InvalidArgumentError, match="several archive services"):
@@ -220,8 +220,8 @@ async def test_a_generator_that_does_not_know_the_run_is_refused(
 async def test_a_changed_row_is_found_and_named(
     recorded: Recorded, column: str, value: object, what: str
 ) -> None:
-    history = await told(recorded)
-    # Statistics go by what was told last of each candidate.
+    history = await archived(recorded)
+    # Statistics go by the newest verdict on each candidate.
     rows = {t.candidate.digest: t for t in history}.values() if what == "stats" else history
     best = max(rows, key=lambda t: t.evaluation.fitness)
     change(
@@ -265,7 +265,7 @@ async def test_a_changed_exchange_is_found_and_named(recorded: Recorded) -> None
 
 
 async def test_an_exchange_forged_with_its_name_is_found_and_named(recorded: Recorded) -> None:
-    history = [t for t in await told(recorded) if t.selection is not None]
+    history = [t for t in await archived(recorded) if t.selection is not None]
     selection = history[70].selection
     assert selection is not None
     await forge(recorded, selection)

@@ -85,14 +85,14 @@ def test_report_shows_the_winner_and_loads_nothing(store: str, tmp_path: Path) -
     with connect(Targets(store=store)) as foundry:
         path = write_report(foundry, "shown", tmp_path / "report.html")
         winner = foundry.best("shown")
-        told = foundry.ask_archive(lambda a: a.stats("shown")).told_count
+        archived = foundry.ask_archive(lambda a: a.stats("shown")).evaluation_count
     reader = _Reader()
     reader.feed(path.read_text())
     assert reader.loading == ["b"] * 5  # the five tiles, and nothing of the task's odd name
     assert winner.candidate.source.device_code.strip() in reader.text
     assert winner.candidate.source.plan.strip() in reader.text
     assert f"{winner.evaluation.speedup:.2f}×" in reader.text
-    assert f"{told} evaluations" in reader.text
+    assert f"{archived} evaluations" in reader.text
     assert "<b>odd</b> & name" in reader.text
     assert "http" not in path.read_text()
 
@@ -109,14 +109,14 @@ def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
     judged = replace(judged, workloads=(replace(first, kernel_times=times), *others))
     evaluation = signed(evidence.TASK, evidence.SOURCE, judged, _KEY)
 
-    async def tell() -> None:
+    async def add() -> None:
         archive = LocalArchive(url)
         await archive.create_run(replace(SPEC, name="signed", task=evidence.TASK))
         candidate = Candidate(source=evidence.SOURCE)
-        await archive.tell("signed", candidate, evaluation, request_id="1")
+        await archive.add("signed", candidate, evaluation, request_id="1")
         await archive.close()
 
-    asyncio.run(tell())
+    asyncio.run(add())
     with connect(Targets(store=url)) as foundry:
         path = write_report(foundry, "signed", tmp_path / "report.html")
     reader = _Reader()

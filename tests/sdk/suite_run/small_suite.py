@@ -79,8 +79,8 @@ async def work(
 
 def _say(event: SuiteEvent) -> None:
     if isinstance(event, RunEvent) and isinstance(event.event, VerdictEvent):
-        told = event.event
-        sys.stdout.write(f"{event.entry.run} {told.candidate.digest} {told.is_promotion}\n")
+        archived = event.event
+        sys.stdout.write(f"{event.entry.run} {archived.candidate.digest} {archived.is_promotion}\n")
         sys.stdout.flush()
 
 

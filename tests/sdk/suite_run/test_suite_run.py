@@ -41,7 +41,7 @@ def states(suite: Suite) -> list[str]:
     return [entry.state.value for entry in suite.entries]
 
 
-async def told(folder: Path, run: str) -> list[str]:
+async def archived(folder: Path, run: str) -> list[str]:
     """Return the digests of the candidates that the search of a run judged, in order."""
     archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
     found = await archive.evaluations(run, limit=1000)
@@ -61,7 +61,7 @@ async def test_every_task_is_a_run_and_both_devices_work(tmp_path: Path) -> None
     assert states(suite) == ["finished"] * TASKS
     assert {entry.progress.device for entry in suite.entries} == {"fake:0", "fake:1"}
     for entry in suite.entries:
-        assert len(await told(tmp_path, entry.run)) == EVALUATIONS
+        assert len(await archived(tmp_path, entry.run)) == EVALUATIONS
         assert entry.progress.evaluations == EVALUATIONS
 
 
@@ -73,7 +73,7 @@ async def test_repeats_have_seeds_and_runs_of_their_own(tmp_path: Path) -> None:
         ("small.t0.2", 8),
         ("small.t1.2", 8),
     ]
-    assert await told(tmp_path, "small.t0.1") != await told(tmp_path, "small.t0.2")
+    assert await archived(tmp_path, "small.t0.1") != await archived(tmp_path, "small.t0.2")
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_nothing_is_lost_or_judged_twice_when_a_suite_is_killed(tmp_path: Path) 
         assert process.wait() == 0
 
     async def stored() -> dict[str, list[str]]:
-        return {f"small.t{i}": await told(tmp_path, f"small.t{i}") for i in range(TASKS)}
+        return {f"small.t{i}": await archived(tmp_path, f"small.t{i}") for i in range(TASKS)}
 
     digests = asyncio.run(stored())
     for run, of_run in digests.items():
@@ -222,7 +222,7 @@ async def test_an_interrupted_suite_is_free_and_goes_on(tmp_path: Path) -> None:
     suite = await work(tmp_path, plan_of(3), services)
     assert states(suite) == ["finished"] * 3
     for entry in suite.entries:
-        assert len(await told(tmp_path, entry.run)) == EVALUATIONS
+        assert len(await archived(tmp_path, entry.run)) == EVALUATIONS
 
 
 class _Away(TwoDevices):
@@ -254,7 +254,7 @@ async def test_a_service_that_comes_back_costs_no_run(
     suite = await work(tmp_path, plan_of(3), services_in(tmp_path, evaluator=away))
     assert states(suite) == ["finished"] * 3
     for entry in suite.entries:
-        assert len(await told(tmp_path, entry.run)) == EVALUATIONS
+        assert len(await archived(tmp_path, entry.run)) == EVALUATIONS
 
 
 async def test_a_service_that_stays_away_ends_the_suite_which_goes_on_later(
@@ -296,4 +296,4 @@ async def test_a_suite_whose_queue_is_lost_takes_its_finished_runs(tmp_path: Pat
     (tmp_path / "suites.db").unlink()
     suite = await work(tmp_path, plan_of(2), services_in(tmp_path))
     assert states(suite) == ["finished"] * 2
-    assert len(await told(tmp_path, "small.t0")) == EVALUATIONS
+    assert len(await archived(tmp_path, "small.t0")) == EVALUATIONS

@@ -1,4 +1,4 @@
-"""One tell as one transaction: insert, and bring the run's sums up to date.
+"""One evaluation stored in one transaction: insert, and bring the run's sums up to date.
 
 Writers take turns: SQLite's lock is the file's and taken at the start, PostgreSQL's is the
 run's row. So sequences have no gaps and no two writers wait for each other.
@@ -17,7 +17,7 @@ from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunN
 
 LOCK_RUN: Final = (
     sa.select(
-        RUNS.c.told_count,
+        RUNS.c.evaluation_count,
         RUNS.c.selected_count,
         RUNS.c.cost_usd,
         RUNS.c.best_sequence,
@@ -62,7 +62,7 @@ _UPDATE_RUN: Final = (
     RUNS.update()
     .where(RUNS.c.id == sa.bindparam("run"))
     .values(
-        told_count=sa.bindparam("told_count"),
+        evaluation_count=sa.bindparam("evaluation_count"),
         cost_usd=sa.bindparam("cost_usd"),
         best_sequence=sa.bindparam("best_sequence"),
         best_fitness=sa.bindparam("best_fitness"),
@@ -131,8 +131,8 @@ def insert_evaluation(
         The result as stored.
 
     Raises:
-        RunNotFoundError, AlreadyExistsError, InvalidArgumentError: as `Store.tell`.
-        IntegrityError: its request was told before, see `find_request`.
+        RunNotFoundError, AlreadyExistsError, InvalidArgumentError: as `Store.add`.
+        IntegrityError: its request was stored before, see `find_request`.
     """
     run = connection.execute(LOCK_RUN, {"run": run_id}).first()
     if run is None:
@@ -142,9 +142,9 @@ def insert_evaluation(
     if previous is not None:
         _check_source(connection, run_id, previous.sequence, candidate)
     parents = [_parent(connection, run_id, digest) for digest in candidate.parents]
-    # Told again, it is no new child of its parent.
+    # Added again, it is no new child of its parent.
     parent = parents[0] if parents and previous is None else None
-    key = {"run_id": run_id, "sequence": run.told_count + 1}
+    key = {"run_id": run_id, "sequence": run.evaluation_count + 1}
     columns = {
         **key,
         **numbers,
@@ -159,10 +159,10 @@ def insert_evaluation(
 
 
 def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]) -> Result | None:
-    """Return what a request told before; None when it did not.
+    """Return what a request added before; None when it did not.
 
     Raises:
-        AlreadyExistsError: it told another candidate.
+        AlreadyExistsError: it added another candidate.
     """
     of_request = {"run": run_id, "request": numbers["request_id"]}
     earlier = connection.execute(_OF_REQUEST, of_request).first()
@@ -171,7 +171,7 @@ def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]
     if earlier.digest != numbers["digest"]:
         request_id = numbers["request_id"]
         raise AlreadyExistsError(
-            f"request {request_id} told another candidate of this run: choose a new "
+            f"request {request_id} added another candidate to this run: choose a new "
             "request_id for each evaluation",
             request_id=request_id,
         )
@@ -179,7 +179,7 @@ def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]
 
 
 def _newest(connection: sa.Connection, run_id: int, digest: str) -> _Newest | None:
-    """Return the newest evaluation of `digest`; None where it was not told."""
+    """Return the newest evaluation of `digest`; None where there is none."""
     found = connection.execute(_OF_DIGEST, {"run": run_id, "digest": digest})
     return max((_Newest(*row) for row in found), default=None)
 
@@ -189,7 +189,7 @@ def _parent(connection: sa.Connection, run_id: int, digest: str) -> _Newest:
     parent = _newest(connection, run_id, digest)
     if parent is None:
         raise InvalidArgumentError(
-            f"parent {digest} was not told in this run: tell it first, or leave it out",
+            f"parent {digest} is not in this run: add it first, or leave it out",
             field="candidate.parents",
             parent=digest,
         )
@@ -199,11 +199,11 @@ def _parent(connection: sa.Connection, run_id: int, digest: str) -> _Newest:
 def _check_source(
     connection: sa.Connection, run_id: int, sequence: int, candidate: Candidate
 ) -> None:
-    """Refuse another source under a digest that was told before."""
+    """Refuse another source under a digest that is in the run already."""
     text = connection.execute(_TEXT_AT, {"run": run_id, "at": sequence}).scalar_one()
     if from_json(Candidate, text).source != candidate.source:
         raise AlreadyExistsError(
-            f"candidate {candidate.digest} was told with another source under the same digest",
+            f"candidate {candidate.digest} has another source under the same digest in this run",
             digest=candidate.digest,
         )
 
@@ -221,7 +221,7 @@ def _sums(
         best = connection.execute(_BEST, {"run": columns["run_id"]}).first() or (None, None, None)
     return {
         "run": columns["run_id"],
-        "told_count": columns["sequence"],
+        "evaluation_count": columns["sequence"],
         "cost_usd": run.cost_usd + columns["cost_usd"],
         "best_sequence": best[0],
         "best_fitness": best[1],
