@@ -38,6 +38,8 @@ def try_exported_form(request: FormRequest, settings: EvaluatorSettings) -> Form
             "LANG": "C.UTF-8",
             "HOME": folder,
             "TMPDIR": folder,
+            # Torch names folders after the user, whose own name is in a file out of reach.
+            "USER": "nobody",
             "PYTHONPATH": package_root(),
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": threads,
