@@ -5,149 +5,31 @@ from typing import Any
 
 import pytest
 
-from evaluator_svc.judge.describe import describe_task
-from kernel_foundry.plan import LIBRARY_OPS, bind, default_configuration, kernels, parse, split
-from kernel_foundry.plan.configuration import constants
-from kernel_foundry.plan.from_domain import name_table
-from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
-from kernel_foundry.plan.sequence import (
-    BufferArgument,
-    Clear,
-    Launch,
-    LaunchSequence,
-    LibraryCall,
-    LocalArgument,
-    Operand,
-    TensorOperand,
-)
-from kernel_foundry.plan.values import DeviceLimits
+from kernel_foundry.plan import parse
 from kernel_foundry.sdk.export.plan_function import plan_function
 from kernel_foundry.sdk.export.runtime import plan as runtime
 from kernel_foundry.sdk.export.torch_file import kernel_declaration
-from kernel_foundry.sdk.task_file import read_task
-
-LIMITS = DeviceLimits(
-    compute_units=132, sub_group_size=32, shared_bytes=232448, max_block=1024, memory_bytes=1 << 34
-)
-NAMES = NameTable(
-    tensors=(
-        TensorName(name="x", dtype="float32", shape=(6, 1000), role="input", path=""),
-        TensorName(name="w", dtype="float32", shape=(40, 1000), role="parameter", path="l.weight"),
-        TensorName(name="out", dtype="float32", shape=(6, 40), role="output", path=""),
-    ),
-    scalars=(ScalarName(name="eps", value=1e-5), ScalarName(name="stride", value=(2, 1))),
-)
-CODE = """
-extern "C" __global__ void turn(const float* w, float* to, int n) {}
-extern "C" __global__ void run(const float* a, const float* b, float* out, long long n, float f) {}
-"""
-PLANS = {
-    "helpers and loops": """
-TUNE = {"BLOCK": [128, 256], "TYPE": ["float", "double"]}
-CONST = {"COLS": "x.shape[-1] // 2 * BLOCK", "DEEP": "COLS + 1"}
-WHERE = ["BLOCK <= 256", "COLS > 3 and DEEP in (COLS + 1, 7)"]
-STEP = 4 * 8
-
-def grid_of(t, block):
-    if t.ndim == 2 and not t.numel() < 4:
-        return cdiv(t.numel(), block), 1
-    return (1, 1)
-
-def twice(a, b, out, n):
-    for i in range(2):
-        run[grid_of(a, BLOCK), (BLOCK, 1)](a, b, out, n + i, f=eps_of(i))
-
-def eps_of(i):
-    return 0.5 if i == 0 else -1.0 / 3
-
-def launch(x, w, out):
-    names, do = x.shape
-    rows = names
-    rows += min(1, 2) + max((3, len(x.shape))) - abs(-2) + int(2.9) % 2
-    parts = zeros((rows, STEP), float32)
-    if x.dtype == torch.float32 and rows != 0:
-        twice(x, parts, out, next_pow2(rows) ** 2)
-    else:
-        run[1, 1](x, w, out, 0, 0.0)
-    for i, j in ((1, 2), (3, 4)):
-        require(i < j)
-        assert i + j > 0, "sums"
-        run[(i, j, 1), device.max_block // 8, 1024](x, params["l.weight"], out, n=i * j, f=sqrt(4))
-    return
-""",
-    "prepare": """
-def prepare(w):
-    cols = w.size(0)
-    spare = empty(8, "float32")
-    turned = empty(w.shape, w.dtype)
-    turn[1, 32](w, spare, 8)
-    turn[cdiv(w.numel(), 32), 32](w, turned, w.stride(0))
-
-def launch(x, turned, cols, out):
-    run[cols, 32](x, turned, out, cols, exp(0) + log2(8))
-""",
-    "library": """
-def launch(x, w, eps, stride, out):
-    bare = empty((6, 40), float32)
-    turn[1, 32](w, bare, stride[0])
-    y = ops.linear(x, w, bias=None)
-    ops.mm(x, w, out=bare) if False else None
-    run[1, 32](y, bare, out, stride[-1], eps)
-""".replace("    ops.mm(x, w, out=bare) if False else None\n", ""),
-}
-EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*.md"))
+from tests.export.plan_cases import CODE, EXAMPLES, NAMES, PLANS, PlanCase, example_cases, plan_case
 
 
-def recorded(text: str, code: str, language: str, names: NameTable) -> tuple[Any, Any]:
-    """Return what the interpreter binds, and what the written function records."""
-    plan = parse(text)
-    chosen = default_configuration(plan)
-    macros = {**chosen, **constants(plan, names, chosen, LIMITS)}
-    signatures = kernels(code, language, macros)
-    bound = bind(
-        plan, signatures, names=names, configuration=chosen, device=LIMITS, language=language,
-        library_ops=tuple(LIBRARY_OPS),
-    )  # fmt: skip
-    written = plan_function(plan, "written", names, ())
+def recorded(case: PlanCase) -> Any:
+    """Return what the written function records, as `plain_bound`."""
+    written = plan_function(case.plan, "written", case.names, ())
     scope: dict[str, Any] = vars(runtime) | {}
     exec(written, scope)
-    buffers = {t.name: runtime.Buffer("tensor", t.name, t.dtype, t.shape) for t in names.tensors}
-    by_path = {t.path: buffers[t.name] for t in names.tensors if t.path}
+    tensors = case.names.tensors
+    buffers = {t.name: runtime.Buffer("tensor", t.name, t.dtype, t.shape) for t in tensors}
+    by_path = {t.path: buffers[t.name] for t in tensors if t.path}
     limits = runtime.Limits(132, 32, 232448, 1024)
-    declared = {k.name: runtime.Kernel(*kernel_declaration(k)) for k in signatures}
+    declared = {k.name: runtime.Kernel(*kernel_declaration(k)) for k in case.signatures}
     recorder = runtime.Recorder(declared, limits, by_path)
-    given = buffers | {s.name: s.value for s in names.scalars}
+    given = buffers | {s.name: s.value for s in case.names.scalars}
     found, prepare, launch = scope["written"](recorder, limits, given)
-    assert found == macros
+    assert found == case.macros
     made = {} if prepare is None else prepare()
     recorder.end_prepare()
     launch(made)
-    return plain_bound(bound), plain_recorded(recorder.finish())
-
-
-def plain_bound(sequence: LaunchSequence) -> Any:
-    def argument(item: Any) -> Any:
-        if isinstance(item, BufferArgument):
-            return item.index
-        if isinstance(item, LocalArgument):
-            return item.element_bytes, item.count
-        return runtime.packed(item.ctype, item.value)
-
-    def operand(item: Operand) -> Any:
-        return ("at", item.index) if isinstance(item, TensorOperand) else item
-
-    def step(item: Any) -> Any:
-        if isinstance(item, Launch):
-            return (item.kernel, item.grid, item.block, item.dimensions, item.shared_bytes,
-                    item.cooperative, tuple(map(argument, item.arguments)))  # fmt: skip
-        if isinstance(item, Clear):
-            return "clear", item.buffer
-        assert isinstance(item, LibraryCall)
-        values = (*item.arguments, *(value for _, value in item.keywords))
-        return item.op, tuple(map(operand, values)), item.output
-
-    buffers = [(b.kind, b.dtype, b.shape) for b in sequence.buffers]
-    return buffers, [step(s) for s in sequence.prepare], [step(s) for s in sequence.steps]
+    return plain_recorded(recorder.finish())
 
 
 def plain_recorded(sequence: runtime.Sequence) -> Any:
@@ -168,18 +50,14 @@ def plain_recorded(sequence: runtime.Sequence) -> Any:
 
 @pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
 def test_the_function_launches_what_the_interpreter_does(text: str) -> None:
-    bound, found = recorded(text, CODE, "cuda", NAMES)
-    assert found == bound
+    case = plan_case(text, CODE, "cuda", NAMES)
+    assert recorded(case) == case.bound
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples_are_written_as_they_are_bound(path: Path) -> None:
-    parts = split(path.read_text())
-    task = read_task(path.with_name(f"{path.name.partition('.')[0]}.py"))
-    for workload in describe_task(task).workloads:
-        names = name_table(workload.tensors, workload.scalars)
-        bound, found = recorded(parts.plan, parts.device_code, parts.language.value, names)
-        assert found == bound
+    for case in example_cases(path):
+        assert recorded(case) == case.bound
 
 
 def test_sizes_that_the_plan_refuses_have_no_kernel() -> None:

@@ -109,7 +109,7 @@ def torch_file(
         "CAST": {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}.get(
             str(task.precision), ""
         ),
-        "DETERMINISTIC": _is_deterministic(winners),
+        "DETERMINISTIC": is_deterministic(winners),
         "INPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.INPUT)),
         "OUTPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT)),
         "WORKLOADS": table.entries,
@@ -243,7 +243,8 @@ def _check_alike(winners: Sequence[Winner]) -> None:
                 )
 
 
-def _is_deterministic(winners: Sequence[Winner]) -> bool:
+def is_deterministic(winners: Sequence[Winner]) -> bool:
+    """Return whether repeated calls gave equal bits."""
     return all(
         result.correctness is None or result.correctness.bitwise_reproducible
         for winner in winners
@@ -324,8 +325,8 @@ def _identifier(name: str) -> str:
     return bare if bare[:1].isalpha() else f"task_{bare}"
 
 
-def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
-    first = winners[0]
+def judged_times(winners: Sequence[Winner]) -> str:
+    """Return a line for each timed workload, with its time and eager's."""
     lines = []
     for winner in winners:
         for result in winner.record.evaluation.workloads:
@@ -336,6 +337,11 @@ def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
             time = f"{result.timing.median_ns / 1e3:.1f} µs"
             device = winner.admission.device.name
             lines.append(f"{result.workload}: {time}{beside}, judged on {device}")
+    return "\n".join(lines)
+
+
+def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
+    first = winners[0]
     types = {t.dtype for t in tensors_of(first.workloads[0], TensorRole.INPUT)}
     kind = {"sycl": "on the CPU", "cuda": "on a GPU"}[first.record.source.language.value]
     return _HEAD.format(
@@ -343,7 +349,7 @@ def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
         usage=usage,
         otherwise=otherwise,
         needs=_NEEDS[first.record.source.language],
-        figures=_plain("\n".join(lines)),
+        figures=_plain(judged_times(winners)),
         types=f"{' and '.join(sorted(types))} {kind},",
     )
 
