@@ -1,4 +1,4 @@
-"""`kfoundry export`: a run's winner as a file for the user's own program."""
+"""`kfoundry export`: a run's winner as a file or folder for the user's own program."""
 
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ from kernel_foundry.sdk.export.targets import TARGETS
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write.  [default: fast_TASK.py here, or as the target has it]",
+    type=click.Path(path_type=Path),
+    help="File or folder to write.  [default: fast_TASK.py here, or as the target has it]",
 )
 @click.option(
     "--problem",
@@ -48,7 +48,7 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Write the winner of RUN as one file that needs torch and nothing of this package.
+    """Write the winner of RUN as one file or a folder that needs nothing of this package.
 
     Several runs of one task make one file; for each call it takes the kernels of the first run that
     was judged on such sizes. Before the file is written it runs in a fresh, locked process against
@@ -59,6 +59,7 @@ def command(
     kfoundry export
     kfoundry export softmax-large softmax-small -o fast_softmax.py
     kfoundry export --to kernelbench -o level_1_problem_23_sample_0_kernel.py
+    kfoundry export --to cpp -o fast_softmax
     kfoundry verify fast_softmax.py
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:

@@ -12,8 +12,13 @@ from pathlib import Path
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.judge.describe import describe_task
-from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.admission import (
+    Admission,
+    NamedScalar,
+    NamedTensor,
+    TensorRole,
+    WorkloadAdmission,
+)
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import ObjectCode
@@ -114,7 +119,6 @@ library.fast_blend_error.restype = ctypes.c_char_p
 def call(name, *arguments):
     return library[f"fast_blend_{name}"](*arguments) and library.fast_blend_error().decode()
 kernels, stream = ctypes.c_void_p(), ctypes.c_void_p()
-print(call("open", 7, ctypes.byref(kernels)))
 assert not call("open", 0, ctypes.byref(kernels))
 driver.cuStreamCreate(ctypes.byref(stream), 1)
 def memory(values):
@@ -139,6 +143,27 @@ library.fast_blend_close(kernels)
 """
 
 
+def admitted(workload: Workload) -> WorkloadAdmission:
+    """What admission says of a workload of `TASK`."""
+    sizes = {size.name: size.value for size in workload.sizes}
+    rows, cols = sizes["rows"], sizes["cols"]
+    tensors = (
+        ("x", TensorRole.INPUT, (rows, cols), ""),
+        ("linear_weight", TensorRole.PARAMETER, (2, cols), "linear.weight"),
+        ("linear_bias", TensorRole.PARAMETER, (2,), "linear.bias"),
+        ("out", TensorRole.OUTPUT, (rows, cols), ""),
+    )
+    scalars = {"cols": cols, "steps": (2, cols), "factor": 0.5}
+    return workload_admission(
+        workload=workload.name,
+        tensors=tuple(
+            NamedTensor(name=name, role=role, dtype="float32", shape=shape, path=path)
+            for name, role, shape, path in tensors
+        ),
+        scalars=tuple(NamedScalar(name=n, literal=repr(value)) for n, value in scalars.items()),
+    )
+
+
 def unjudged_winner(task: Task, candidate: str) -> Winner:
     """A winner as if it had passed on an H100: nothing is run."""
     source = split(candidate)
@@ -150,16 +175,12 @@ def unjudged_winner(task: Task, candidate: str) -> Winner:
     compiler = native.device_kind("cuda").open_compiler(architecture=GPU.architecture)
     built = compiler.compile(source=source.device_code, options=[], kernels=("scale",))
     names = tuple(workload.name for workload in task.workloads)
-    described = describe_task(task).workloads
     return Winner(
         record=record_of(task, source, replace(evaluation, attestation=signed)),
         admission=Admission(
             task=task.digest,
             device=GPU,
-            workloads=tuple(
-                workload_admission(workload=name, tensors=found.tensors, scalars=found.scalars)
-                for name, found in zip(names, described, strict=True)
-            ),
+            workloads=tuple(map(admitted, task.workloads)),
             tolerance=Tolerance(rtol=1e-4, atol=1e-5),
         ),
         objects=(ObjectCode(workloads=names, code=base64.b64encode(built.code).decode()),),
@@ -171,11 +192,15 @@ def winner() -> Winner:
     return unjudged_winner(TASK, CANDIDATE)
 
 
+def folder(winner: Winner) -> dict[str, str]:
+    return cpp_folder("", [winner], module=NAME, problem="")
+
+
 @pytest.mark.slow
 def test_the_library_runs_through_the_driver(
     winner: Winner, fake_driver: Path, tmp_path: Path
 ) -> None:
-    for path, text in cpp_folder([winner], NAME).items():
+    for path, text in folder(winner).items():
         Path(tmp_path, path).write_text(text, encoding="utf-8")
     flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     library = tmp_path / f"lib{NAME}.so"
@@ -202,7 +227,6 @@ def test_the_library_runs_through_the_driver(
     assert shown("./program").startswith("fast_blend runs:")
     said = shown(sys.executable, "-c", CALLS, str(library)).splitlines()
     assert said == [
-        "cuDeviceGet: CUDA_ERROR_INVALID_DEVICE (101)",
         "the weights were not prepared for these sizes",
         "True",
         "rows = 9 was not judged, only 3 to 8",
@@ -211,7 +235,7 @@ def test_the_library_runs_through_the_driver(
 
 
 def test_sizes_that_vary_are_members_of_a_call(winner: Winner) -> None:
-    header = cpp_folder([winner], NAME)[f"{NAME}.h"]
+    header = folder(winner)[f"{NAME}.h"]
     members = [line.strip() for line in header.splitlines() if line.startswith("  ")]
     assert members[:6] == [
         "const float* x; /* input: float32 [rows][cols] */",
@@ -225,7 +249,7 @@ def test_sizes_that_vary_are_members_of_a_call(winner: Winner) -> None:
 
 def test_the_evidence_is_beside_the_library(winner: Winner, tmp_path: Path) -> None:
     path = tmp_path / "evidence.json"
-    path.write_text(cpp_folder([winner], NAME)["evidence.json"])
+    path.write_text(folder(winner)["evidence.json"])
     assert json.loads(path.read_text())["task"]["name"] == "blend"
     assert read_record(path) == winner.record
 
@@ -234,4 +258,4 @@ def test_kernels_for_the_cpu_are_refused(winner: Winner) -> None:
     source = replace(winner.record.source, language=Language.SYCL)
     other = replace(winner, record=replace(winner.record, source=source))
     with pytest.raises(InvalidArgumentError, match="kernels are for the CPU"):
-        cpp_folder([other], NAME)
+        folder(other)

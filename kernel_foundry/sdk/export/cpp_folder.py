@@ -121,24 +121,39 @@ int {name}_prepare({name}_kernels* kernels, const {name}_call* call, void* strea
 }}"""
 
 
-def cpp_folder(winners: Sequence[Winner], name: str) -> dict[str, str]:
+def cpp_folder(
+    _text: str, winners: Sequence[Winner], /, *, module: str, problem: str
+) -> dict[str, str]:
     """Return the files of the library by their paths.
 
     Args:
         winners: Of one task; those that come first are tried first.
-        name: Of the library; its functions begin so.
+        module: Name of the library; its functions begin so.
+        problem: Not used.
 
     Raises:
         InvalidArgumentError: the kernels are for the CPU, or a plan makes library calls.
     """
-    check_gpu(winners, "this library")
+    del problem
     sizes = CallSizes(winners)
+    return {
+        **library_files(winners, sizes, module),
+        f"test_{module}.cpp": _test(winners, sizes, module),
+        "CMakeLists.txt": template("CMakeLists.txt", NAME=module),
+        **evidence_files(winners),
+    }
+
+
+def library_files(winners: Sequence[Winner], sizes: CallSizes, name: str) -> dict[str, str]:
+    """Return header and source.
+
+    Raises:
+        InvalidArgumentError: as `cpp_folder`.
+    """
+    check_gpu(winners, "a C++ library")
     return {
         f"{name}.h": _header(winners, sizes, name),
         f"{name}.cpp": _source(winners, sizes, name),
-        f"test_{name}.cpp": _test(winners, sizes, name),
-        "CMakeLists.txt": template("CMakeLists.txt", NAME=name),
-        **evidence_files(winners),
     }
 
 

@@ -1,8 +1,8 @@
-"""Exports the winners of runs: writes the file, and tries it before anybody gets it."""
+"""Exports the winners of runs: writes a file or a folder, tried before anybody gets it."""
 
 import keyword
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -40,9 +40,11 @@ class Exported:
     """A file that was tried."""
 
     text: str
-    """Of the file that is handed out."""
+    """Of the file that is handed out; of a folder: of the Python file that was tried for it."""
     workloads: tuple[ExportedWorkload, ...]
     report: FormReport
+    folder: Mapping[str, str] = field(default_factory=dict)
+    """The files of a folder by their paths; empty where one file is handed out."""
 
 
 def export_runs(
@@ -58,7 +60,7 @@ def export_runs(
     Args:
         foundry: Where the runs are stored, and what builds and judges.
         runs: Names of runs of one task, those first whose kernels are preferred; "" is the newest.
-        module: Name that the file will be imported by.
+        module: Name that the file will be imported by, or of the folder.
         target: Its form, one of `TARGETS`.
         problem: What the task is called where the file goes; "" is its own name.
 
@@ -81,6 +83,8 @@ def export_runs(
     winners = [winner_of_run(foundry, run) for run in runs]
     form = TARGETS[target]
     text = form.source(winners, module)
+    name = problem or winners[0].record.task.name
+    folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
     verdicts = [winner.record.evaluation for winner in winners]
     exported = _tried(form, text, winners, verdicts)
     if too_slow(exported):
@@ -89,8 +93,8 @@ def export_runs(
         exported = _tried(form, text, winners, verdicts)
     if slow := too_slow(exported):
         raise ExportRefusedError(f"the exported file is slower than what was judged: {slow}")
-    name = problem or winners[0].record.task.name
-    return replace(exported, text=form.packed(text, winners[0], module=module, problem=name))
+    packed = form.packed(text, winners[0], module=module, problem=name)
+    return replace(exported, text=packed, folder=folder)
 
 
 def _tried(
@@ -177,13 +181,17 @@ def _judged_again(foundry: Foundry, winner: Winner) -> Evaluation:
 
 
 def write_exported(exported: Exported, path: Path) -> None:
-    """Write an exported file.
+    """Write an exported file, or the files of a folder, which may be there already.
 
     Raises:
         InvalidArgumentError: it cannot be written there.
     """
+    files = {path / name: text for name, text in exported.folder.items()}
     try:
-        path.write_text(exported.text, encoding="utf-8")
+        for file, text in (files or {path: exported.text}).items():
+            if files:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidArgumentError(
             f"{path} cannot be written: {error.strerror}", field="out"

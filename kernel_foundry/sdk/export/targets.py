@@ -1,10 +1,11 @@
 """What a winner can be exported as: one table, each row with what writes it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kernel_foundry.exported_form import FormEntry
+from kernel_foundry.sdk.export.cpp_folder import cpp_folder
 from kernel_foundry.sdk.export.kernelbench_file import kernelbench_file
 from kernel_foundry.sdk.export.popcorn_file import popcorn_file, popcorn_source
 from kernel_foundry.sdk.export.solution_file import (
@@ -24,6 +25,19 @@ class Packing(Protocol):
         """Return the file, for a module's name and the name of the problem there."""
 
 
+class Folder(Protocol):
+    """Makes a folder of the winners and the Python text that was tried."""
+
+    def __call__(
+        self, text: str, winners: Sequence[Winner], /, *, module: str, problem: str
+    ) -> Mapping[str, str]:
+        """Return the files by their paths in the folder.
+
+        Raises:
+            InvalidArgumentError: the target cannot have these winners, and why.
+        """
+
+
 def as_it_is(text: str, _winner: Winner, /, *, module: str, problem: str) -> str:
     """Return the text."""
     del module, problem
@@ -36,12 +50,14 @@ class Target:
 
     summary: str
     file: str
-    """Usual name of the file; "{task}" stands for the task's."""
+    """Usual name of the file or folder; "{task}" stands for the task's."""
     entry: FormEntry
     """What is tried before the file is handed out."""
     source: Callable[[Sequence[Winner], str], str]
     """Writes the Python text, for winners and the name that it will be imported by."""
     packed: Packing = as_it_is
+    folder: Folder | None = None
+    """Makes a folder; None for a target that is one file."""
 
 
 TARGETS: Final[dict[str, Target]] = {
@@ -77,5 +93,12 @@ TARGETS: Final[dict[str, Target]] = {
         entry=FormEntry.RUN,
         source=sol_source,
         packed=sol_file,
+    ),
+    "cpp": Target(
+        summary="a C++ library (folder) that needs the CUDA driver alone",
+        file="fast_{task}",
+        entry=FormEntry.MODULE,
+        source=torch_file,
+        folder=cpp_folder,
     ),
 }

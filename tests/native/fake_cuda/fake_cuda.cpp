@@ -75,6 +75,8 @@ Result cuDevicePrimaryCtxRetain(void** context, int) {
 }
 Result cuDevicePrimaryCtxRelease_v2(int) { return success; }
 Result cuCtxSetCurrent(void*) { return success; }
+Result cuCtxPushCurrent_v2(void*) { return success; }
+Result cuCtxPopCurrent_v2(void** context) { return *context = nullptr, success; }
 Result cuCtxSetLimit(int, std::size_t) { return success; }
 Result cuCtxResetPersistingL2Cache() { return success; }
 

@@ -1,6 +1,5 @@
 """Where work of a GPU is queued: the queue that it has by default, and no other."""
 
-
 import torch
 
 
