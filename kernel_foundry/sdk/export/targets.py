@@ -6,8 +6,10 @@ from typing import Final, Protocol
 
 from kernel_foundry.exported_form import FormEntry
 from kernel_foundry.sdk.export.cpp_folder import cpp_folder
+from kernel_foundry.sdk.export.hf_folder import hf_folder
 from kernel_foundry.sdk.export.kernelbench_file import kernelbench_file
 from kernel_foundry.sdk.export.popcorn_file import popcorn_file, popcorn_source
+from kernel_foundry.sdk.export.pybind_folder import pybind_folder
 from kernel_foundry.sdk.export.solution_file import (
     flashinfer_file,
     flashinfer_source,
@@ -15,6 +17,7 @@ from kernel_foundry.sdk.export.solution_file import (
     sol_source,
 )
 from kernel_foundry.sdk.export.torch_file import torch_file
+from kernel_foundry.sdk.export.vllm_folder import vllm_folder
 from kernel_foundry.sdk.export.winner import Winner
 
 
@@ -100,5 +103,26 @@ TARGETS: Final[dict[str, Target]] = {
         entry=FormEntry.MODULE,
         source=torch_file,
         folder=cpp_folder,
+    ),
+    "pybind": Target(
+        summary="a Python package (folder) of that library, for arrays of any library",
+        file="fast_{task}",
+        entry=FormEntry.MODULE,
+        source=torch_file,
+        folder=pybind_folder,
+    ),
+    "hf": Target(
+        summary="a project (folder) for Hugging Face's kernel-builder",
+        file="fast_{task}",
+        entry=FormEntry.MODULE,
+        source=torch_file,
+        folder=hf_folder,
+    ),
+    "vllm": Target(
+        summary="a plug-in package (folder) for vLLM that registers the operator",
+        file="fast_{task}",
+        entry=FormEntry.MODULE,
+        source=torch_file,
+        folder=vllm_folder,
     ),
 }

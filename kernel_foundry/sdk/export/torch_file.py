@@ -27,6 +27,9 @@ _PARTS: Final = ("plan", "QUEUE", "DEVICE", "reference", "call", "same_source", 
 _WEIGHTS: Final = (TensorRole.PARAMETER, TensorRole.BUFFER)
 
 _LINE: Final = 96
+_NAMESPACE: Final = "kfoundry"
+NAMESPACE_LINE: Final = f"NAMESPACE = {_NAMESPACE!r}"
+"""Of a file: where its operators are in torch."""
 
 _HEAD: Final = '''"""{task}: kernels for PyTorch that Kernel Foundry found, in one file.
 
@@ -96,6 +99,7 @@ def torch_file(
     language = first.record.source.language
     constants: dict[str, Any] = {
         "TASK": _identifier(task.name),
+        "NAMESPACE": _NAMESPACE,
         "DIGEST": digest,
         "LANGUAGE": language.value,
         "ARCHITECTURE": device.architecture,

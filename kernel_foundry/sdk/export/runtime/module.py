@@ -36,6 +36,7 @@ from kernel_foundry.sdk.export.runtime.same_source import is_same_source
 from kernel_foundry.sdk.export.runtime.task import (
     DIGEST,
     INPUTS,
+    NAMESPACE,
     OUTPUTS,
     TASK,
     TRAINING,
@@ -225,7 +226,7 @@ class _Identity:
         return any(values.get(name) is not value for values, name, value in self.watched)
 
 
-_operator_name: Final = f"kfoundry::{TASK}_{DIGEST}"
+_operator_name: Final = f"{NAMESPACE}::{TASK}_{DIGEST}"
 _schema: Final = (
     f"({', '.join(f'Tensor {name}' for name in _NAMES)}, str kf_kind) -> "
     f"{'Tensor' if len(OUTPUTS) == 1 else 'Tensor[]'}"

@@ -4,6 +4,8 @@ from typing import Any, Final
 
 TASK: Final = "double"
 """Name of the task."""
+NAMESPACE: Final = "kfoundry"
+"""Of its operators in torch."""
 DIGEST: Final = "00000000"
 """Of the kernels in this file: part of the operator's name."""
 LANGUAGE: Final = "sycl"

@@ -1,0 +1,141 @@
+"""A project of Hugging Face's kernel-builder: Python with object code, which it need not compile.
+
+Format: `build.toml`, edition 5.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from kernel_foundry.domain.admission import TensorRole
+from kernel_foundry.sdk.export.function_file import check_gpu
+from kernel_foundry.sdk.export.torch_file import NAMESPACE_LINE, judged_times
+from kernel_foundry.sdk.export.winner import Winner, tensors_of
+
+_BUILD: Final = """\
+[general]
+name = "{package}"
+version = 1
+edition = 5
+license = "other"  # yours to choose
+backends = ["cuda"]
+
+[torch-noarch]
+"""
+_PACKAGE: Final = '''\
+"""Kernels for {task}: a module in place of the reference's, and its operator."""
+
+from .kernels import Module, operator, relayout, reset_stats, stats, swap
+
+__all__ = ["Module", "operator", "relayout", "reset_stats", "stats", "swap"]
+'''
+_NAMESPACE: Final = """\
+from ._ops import add_op_namespace_prefix
+
+NAMESPACE = add_op_namespace_prefix("").partition("::")[0]"""
+_TEST: Final = '''\
+"""The kernels give what their reference gives."""
+
+import pytest
+import torch
+from {name} import Module, reset_stats, stats
+from {name}.kernels import CAST, TRAINING, filled, flat, reference_at, results_of
+
+SIZES = {sizes}
+IS_SCALED = {is_scaled}
+"""Whether the absolute tolerance is in units of the largest result."""
+
+
+@pytest.mark.kernels_ci
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_the_kernels_are_right(sizes):
+    source = reference_at(tuple(sorted(sizes.items())))
+    arguments = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
+    dtype = getattr(torch, CAST) if CAST else None
+    reference = source.Model(*arguments).to("cuda", dtype).train(TRAINING)
+    model = Module(*arguments).to("cuda", dtype).train(TRAINING)
+    model.load_state_dict(reference.state_dict())
+    tensors, rest = flat(source.get_inputs())
+    cast = [t.to("cuda", dtype if t.is_floating_point() else None) for t in tensors]
+    inputs = filled(rest, cast)
+    reset_stats()
+    with torch.no_grad():
+        found, expected = results_of(model(*inputs)), results_of(reference(*inputs))
+    assert stats()["kernel"] == 1, stats()
+    for one, other in zip(found, expected):
+        scale = other.abs().max().item() if IS_SCALED and other.is_floating_point() else 1.0
+        torch.testing.assert_close(one, other, rtol={rtol!r}, atol={atol!r} * scale)
+'''
+_CARD: Final = """\
+---
+library_name: kernels
+tags:
+- kernels
+---
+
+# {package}
+
+Kernels for {task} on NVIDIA GPUs of the architecture {architecture}, found by Kernel Foundry.
+
+{figures}
+
+```python
+from kernels import get_kernel
+
+kernels = get_kernel("YOU/{package}")
+model = kernels.swap(model)  # replaces such modules wherever they are in the model
+print(kernels.stats())  # how often kernels ran, how often the reference, and why
+```
+
+Inputs: {inputs}.
+
+`torch-ext/{name}/kernels.py` holds the kernels as object code, the source of the reference, which
+runs wherever no kernel was judged, and the signed record of the verdict for `kfoundry verify`.
+"""
+
+
+def hf_folder(
+    text: str, winners: Sequence[Winner], /, *, module: str, problem: str
+) -> dict[str, str]:
+    """Return the files of the project.
+
+    Args:
+        text: Of the Python file, which is a module of the package.
+        winners: Of one task.
+        module: Name of the package.
+        problem: Not used.
+
+    Raises:
+        InvalidArgumentError: the kernels are for the CPU.
+    """
+    del problem
+    check_gpu(winners, "this target")
+    first = winners[0]
+    task = first.record.task.name.replace("\\", "/").replace('"', "'")
+    name = module.lower()
+    package = name.strip("_").replace("_", "-")
+    sizes = [w.sizes(workload) for w in winners[:1] for workload in w.workloads]
+    tolerance = first.admission.tolerance
+    inputs = tensors_of(first.workloads[0], TensorRole.INPUT)
+    assert text.count(NAMESPACE_LINE) == 1, "it is one line of each file"
+    return {
+        "build.toml": _BUILD.format(package=package),
+        f"torch-ext/{name}/__init__.py": _PACKAGE.format(task=task),
+        f"torch-ext/{name}/kernels.py": text.replace(NAMESPACE_LINE, _NAMESPACE),
+        f"tests/test_{name}.py": _TEST.format(
+            name=name,
+            sizes=json.dumps(sizes),
+            is_scaled=first.record.task.tolerance is None,
+            rtol=tolerance.rtol,
+            atol=tolerance.atol,
+        ),
+        "CARD.md": _CARD.format(
+            package=package,
+            name=name,
+            task=task,
+            architecture=first.admission.device.architecture,
+            figures=judged_times(winners),
+            inputs="; ".join(f"`{t.name}` {t.dtype} of {len(t.shape)} dimensions" for t in inputs),
+        ),
+    }

@@ -1,0 +1,85 @@
+"""What the formats of Python and kernel-builder projects say, as checks of ours."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+PROJECT = {"name", "version", "description", "requires-python", "dependencies", "entry-points"}
+GENERAL = {"name", "version", "edition", "license", "backends", "upstream", "source", "minver"}
+GENERAL |= {"cuda", "hub", "kernel-depends", "neuron", "python-depends", "tpu", "xpu"}
+FRAMEWORKS = {"torch", "torch-noarch", "tvm-ffi"}
+NOARCH = {"pyext", "cuda_capabilities", "rocm_archs"}
+BACKENDS = {"cpu", "cuda", "metal", "neuron", "rocm", "tpu", "xpu"}
+VARIABLES = {"CMAKE_DL_LIBS"}
+
+
+def check_python_project(files: Mapping[str, str], backend: str) -> dict[str, Any]:
+    """Return `pyproject.toml`; an AssertionError says what is wrong."""
+    found = tomllib.loads(files["pyproject.toml"])
+    assert found["build-system"]["build-backend"] == backend
+    requires = [re.split(r"[<>=]", r)[0] for r in found["build-system"]["requires"]]
+    assert backend.partition(".")[0].replace("_", "-") in requires
+    project: dict[str, Any] = found["project"]
+    assert {"name", "version"} <= set(project) <= PROJECT
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", project["name"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", project["version"])
+    for path, text in files.items():
+        if path.endswith(".py"):
+            ast.parse(text, path)
+    for group in project.get("entry-points", {}).values():
+        for target in group.values():
+            module, _, function = target.partition(":")
+            assert function in functions_of(files[f"{module.replace('.', '/')}/__init__.py"])
+    return found
+
+
+def functions_of(text: str) -> set[str]:
+    """Return the names of the functions of a module."""
+    return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+
+
+def check_kernel_builder(files: Mapping[str, str]) -> None:
+    """Raise an AssertionError where it is no project of kernel-builder, edition 5."""
+    build = tomllib.loads(files["build.toml"])
+    general = build["general"]
+    assert {"name", "version", "edition", "license", "backends"} <= set(general) <= GENERAL
+    assert re.fullmatch(r"[a-z][-a-z0-9]*[a-z0-9]", general["name"])
+    assert type(general["version"]) is int
+    assert general["edition"] == 5
+    assert general["license"]
+    assert set(general["backends"]) <= BACKENDS
+    assert general["backends"]
+    (framework,) = set(build) & FRAMEWORKS
+    assert set(build) <= {"general", framework, "kernel"}
+    assert framework != "torch-noarch" or "kernel" not in build
+    assert set(build["torch-noarch"]) <= NOARCH
+    package = f"torch-ext/{general['name'].replace('-', '_')}"
+    exported = [
+        node for node in ast.parse(files[f"{package}/__init__.py"]).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]  # fmt: skip
+    assert exported, "a kernel says what it exports"
+    known = {path.rpartition("/")[2].removesuffix(".py") for path in files if package in path}
+    for path, text in files.items():
+        if not path.startswith(package):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                assert node.module in known | {"_ops"}, f"{path}: {node.module}"
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                assert (node.module or "").partition(".")[0] != general["name"].replace("-", "_")
+    assert any(
+        path.startswith("tests/test_") and "kernels_ci" in text for path, text in files.items()
+    )
+    assert files["CARD.md"].startswith("---\n")
+
+
+def check_cmake(text: str, files: Mapping[str, str]) -> None:
+    """Raise an AssertionError where it builds files or names variables that are not there."""
+    for source in re.findall(r"[\w./]+\.(?:cpp|h)\b", text):
+        assert source in files, source
+    assert set(re.findall(r"\$\{(\w+)\}", text)) <= VARIABLES | {"CMAKE_CURRENT_SOURCE_DIR"}
+    assert text.count("(") == text.count(")")
+    assert re.search(r"^cmake_minimum_required\(VERSION 3\.\d+\)", text, re.MULTILINE)

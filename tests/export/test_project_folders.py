@@ -1,0 +1,110 @@
+"""Folders that are projects of other tools, held against what those say of their formats."""
+
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.record import read_records
+from kernel_foundry.sdk.export.targets import TARGETS
+from kernel_foundry.sdk.export.winner import Winner
+from tests.export.project_schema import check_cmake, check_kernel_builder, check_python_project
+from tests.export.unjudged import unjudged_winner
+
+NAME = "fast_blend_package"
+
+
+@pytest.fixture(scope="module")
+def winner() -> Winner:
+    return unjudged_winner()
+
+
+def folder(winner: Winner, target: str) -> dict[str, str]:
+    form = TARGETS[target]
+    assert form.folder is not None
+    text = form.source([winner], NAME)
+    return dict(form.folder(text, [winner], module=NAME, problem="blend"))
+
+
+@pytest.fixture
+def importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that modules are imported from."""
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [n for n in sys.modules if n.partition(".")[0] == NAME]:
+        del sys.modules[name]
+
+
+def write(files: dict[str, str], where: Path) -> None:
+    for path, text in files.items():
+        where.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
+        where.joinpath(path).write_text(text, encoding="utf-8")
+
+
+def test_the_binding_is_a_project_of_scikit_build_core(winner: Winner) -> None:
+    files = folder(winner, "pybind")
+    project = check_python_project(files, "scikit_build_core.build")
+    assert project["tool"]["scikit-build"]["wheel"]["packages"] == [f"src/{NAME}"]
+    check_cmake(files["CMakeLists.txt"], files)
+    assert f"PYBIND11_MODULE(_{NAME}, module)" in files["binding.cpp"]
+    assert '{"out", "float32", "<f4", false, {{8, 0}, {64, 1}}},' in files["binding.cpp"]
+    assert "@" not in files["binding.cpp"]
+
+
+def test_the_library_is_a_project_of_cmake(winner: Winner) -> None:
+    files = folder(winner, "cpp")
+    check_cmake(files["CMakeLists.txt"], files)
+
+
+@pytest.mark.slow
+def test_the_plugin_registers_the_operator(winner: Winner, importable: Path) -> None:
+    files = folder(winner, "vllm")
+    project = check_python_project(files, "setuptools.build_meta")
+    ((name, target),) = project["project"]["entry-points"]["vllm.general_plugins"].items()
+    assert name == NAME
+    write(files, importable)
+    module, _, function = target.partition(":")
+    for _ in range(2):  # vLLM loads plug-ins more than once
+        getattr(import_module(module), function)()
+    operator = import_module(f"{module}.kernels").operator
+    namespace, _, operator_name = operator._qualname.partition("::")
+    assert namespace == "kfoundry"
+    assert hasattr(torch.ops.kfoundry, operator_name)
+    assert read_records(importable / module / "kernels.py") == (winner.record,)
+
+
+@pytest.mark.slow
+def test_the_hub_kernel_is_a_project_of_kernel_builder(winner: Winner, importable: Path) -> None:
+    files = folder(winner, "hf")
+    check_kernel_builder(files)
+    write({path.removeprefix("torch-ext/"): text for path, text in files.items()}, importable)
+    # What kernel-builder puts beside the sources.
+    ops = types.ModuleType(f"{NAME}._ops")
+    ops.add_op_namespace_prefix = lambda name: f"_blend_build7::{name}"  # type: ignore[attr-defined]
+    sys.modules[f"{NAME}._ops"] = ops
+    kernels = import_module(NAME)
+    assert kernels.operator._qualname.startswith("_blend_build7::blend_")
+    assert set(kernels.__all__) <= set(vars(kernels))
+    model = kernels.Module(64)
+    x = torch.randn(8, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), x * 0.5 + model.linear.weight[0])
+    assert kernels.stats()["last_reason"] == "x is on cpu; kernels run on cuda"
+    compile(files[f"tests/test_{NAME}.py"], "test", "exec")
+
+
+@pytest.mark.parametrize("target", ["cpp", "pybind", "hf", "vllm"])
+def test_kernels_for_the_cpu_are_refused(winner: Winner, target: str) -> None:
+    source = replace(winner.record.source, language=Language.SYCL)
+    other = replace(winner, record=replace(winner.record, source=source))
+    form = TARGETS[target]
+    assert form.folder is not None
+    with pytest.raises(InvalidArgumentError, match="kernels are for the CPU"):
+        form.folder("", [other], module=NAME, problem="blend")
