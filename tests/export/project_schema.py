@@ -1,9 +1,10 @@
-"""What the formats of Python and kernel-builder projects say, as checks of ours."""
+"""What the formats of projects and of T4 results say, as checks of ours."""
 
 import ast
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 PROJECT = {"name", "version", "description", "requires-python", "dependencies", "entry-points"}
@@ -74,6 +75,23 @@ def check_kernel_builder(files: Mapping[str, str]) -> None:
         path.startswith("tests/test_") and "kernels_ci" in text for path, text in files.items()
     )
     assert files["CARD.md"].startswith("---\n")
+
+
+def check_t4(found: Any) -> dict[str, Any]:
+    """Return the only result; an AssertionError says what is wrong."""
+    assert set(found) == {"schema_version", "results"}
+    assert re.fullmatch(r"1\.\d+\.\d+", found["schema_version"])
+    (result,) = found["results"]
+    assert {"timestamp", "configuration", "times", "invalidity", "correctness"} <= set(result)
+    datetime.fromisoformat(result["timestamp"])
+    times = result["times"]
+    numbers = ("compilation_time", "framework", "search_algorithm", "validation")
+    assert all(isinstance(times[name], float) for name in numbers)
+    assert all(time > 0 for time in times["runtimes"])
+    known = {measured["name"] for measured in result["measurements"]}
+    assert set(result["objectives"]) <= known
+    assert all(set(m) == {"name", "value", "unit"} for m in result["measurements"])
+    return dict(result)
 
 
 def check_cmake(text: str, files: Mapping[str, str]) -> None:

@@ -1,5 +1,6 @@
 """Folders that are projects of other tools, held against what those say of their formats."""
 
+import json
 import sys
 import types
 from collections.abc import Iterator
@@ -13,9 +14,16 @@ import torch
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import read_records
+from kernel_foundry.exported_form import FormReport
+from kernel_foundry.sdk.export.export import Exported, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.export.winner import Winner
-from tests.export.project_schema import check_cmake, check_kernel_builder, check_python_project
+from tests.export.project_schema import (
+    check_cmake,
+    check_kernel_builder,
+    check_python_project,
+    check_t4,
+)
 from tests.export.unjudged import unjudged_winner
 
 NAME = "fast_blend_package"
@@ -98,6 +106,27 @@ def test_the_hub_kernel_is_a_project_of_kernel_builder(winner: Winner, importabl
         torch.testing.assert_close(model(x), x * 0.5 + model.linear.weight[0])
     assert kernels.stats()["last_reason"] == "x is on cpu; kernels run on cuda"
     compile(files[f"tests/test_{NAME}.py"], "test", "exec")
+
+
+def test_a_verdict_is_a_t4_result(winner: Winner) -> None:
+    text = TARGETS["t4"].packed("", winner, module=NAME, problem="blend")
+    result = check_t4(json.loads(text))
+    assert (result["invalidity"], result["correctness"]) == ("correct", 1)
+    measured = {m["name"]: m["value"] for m in result["measurements"]}
+    assert measured["speedup"] == winner.record.evaluation.speedup
+    assert {"time_rows=8,cols=64", "time_rows=3,cols=96"} <= set(measured)
+
+
+def test_a_folder_is_written_with_all_its_files(tmp_path: Path) -> None:
+    report = FormReport(results=(), mechanisms=())
+    files = {"a.toml": "x = 1\n", "src/b/c.py": "y = 2\n"}
+    exported = Exported(text="", workloads=(), report=report, folder=files)
+    for _ in range(2):
+        write_exported(exported, tmp_path / "made")
+    found = {path: tmp_path.joinpath("made", path).read_text() for path in files}
+    assert found == files
+    with pytest.raises(InvalidArgumentError, match="cannot be written"):
+        write_exported(exported, tmp_path / "made" / "a.toml")
 
 
 @pytest.mark.parametrize("target", ["cpp", "pybind", "hf", "vllm"])

@@ -16,6 +16,7 @@ from kernel_foundry.sdk.export.solution_file import (
     sol_file,
     sol_source,
 )
+from kernel_foundry.sdk.export.t4_file import t4_file
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.vllm_folder import vllm_folder
 from kernel_foundry.sdk.export.winner import Winner
@@ -124,5 +125,12 @@ TARGETS: Final[dict[str, Target]] = {
         entry=FormEntry.MODULE,
         source=torch_file,
         folder=vllm_folder,
+    ),
+    "t4": Target(
+        summary="configuration and times of the first run's winner as a T4 result of autotuners",
+        file="t4_{task}.json",
+        entry=FormEntry.MODULE,
+        source=torch_file,
+        packed=t4_file,
     ),
 }
