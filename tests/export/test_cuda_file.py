@@ -1,6 +1,8 @@
 """Exported files for NVIDIA GPUs: what needs none, and, where there is one, all of it."""
 
 import asyncio
+import ctypes
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,8 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.evidence.record import record_of
 from kernel_foundry.exported_form import FormRequest
 from kernel_foundry.plan.candidate_text import split
+from kernel_foundry.sdk.export.call_sizes import CallSizes
+from kernel_foundry.sdk.export.cpp_folder import cpp_folder
 from kernel_foundry.sdk.export.export import form_workloads
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner
@@ -154,6 +158,53 @@ def test_the_operator_is_a_good_citizen_on_a_gpu(fast: ModuleType) -> None:
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
     with torch.no_grad():
         torch.testing.assert_close(compiled(x), model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_the_cpp_library_is_right_on_a_gpu(gpu_winner: Winner, tmp_path: Path) -> None:
+    for path, text in cpp_folder("", [gpu_winner], module="fast", problem="").items():
+        Path(tmp_path, path).write_text(text, encoding="utf-8")
+    command = [
+        "c++",
+        "-std=c++17",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        "fast.cpp",
+        "-o",
+        "libfast.so",
+        "-ldl",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "libfast.so"))
+    library.fast_error.restype = ctypes.c_char_p
+
+    def call(name: str, *arguments: object) -> None:
+        assert library[f"fast_{name}"](*arguments) == 0, library.fast_error()
+
+    linear = torch.nn.Linear(48, 40).cuda()
+    x, out = torch.randn(17, 48, device="cuda"), torch.empty(17, 40, device="cuda")
+    values = {"x": x, "linear_weight": linear.weight, "linear_bias": linear.bias, "out": out}
+    assert CallSizes([gpu_winner]).names == ("rows",)
+    tensors = gpu_winner.workloads[0].tensors
+    slots = (ctypes.c_uint64 * 5)(*(values[t.name].data_ptr() for t in tensors), 17)
+    kernels = ctypes.c_void_p()
+    call("open", 0, ctypes.byref(kernels))
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad():
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        call("prepare", kernels, slots, stream)
+        call("launch", kernels, slots, stream)
+        torch.testing.assert_close(out, linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+        with torch.cuda.graph(graph):
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            call("launch", kernels, slots, stream)
+        x.mul_(3.0)
+        graph.replay()
+        torch.testing.assert_close(out, linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+    torch.cuda.synchronize()
+    library.fast_close(kernels)
 
 
 @pytest.mark.gpu
