@@ -28,9 +28,9 @@ from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.llm.retrying import ModelRetryPolicy
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.archive import ArchivedEvaluation, RunSpec, Selection
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution

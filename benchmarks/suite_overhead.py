@@ -18,10 +18,10 @@ from typing import Any
 from archive_svc.archive import LocalArchive
 from benchmarks.result_file import out_option, write_host_result
 from kernel_foundry.domain.archive import RunBudget
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.suite_run.entry import EntryState
 from kernel_foundry.sdk.suite_run.plan import SuitePlan, WholeBudget

@@ -10,7 +10,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.configuration import chosen_values, constants
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.plan.sequence import (
     BufferArgument,
     Launch,

@@ -7,30 +7,35 @@ from kernel_foundry.domain.evaluation import ClockBlock
 
 
 def measure_options(
-    options_type: Any, plan: MeasurePlan, *, set_count: int, keep_count: int = 0, draws: int = -1
+    options_type: Any,
+    settings: MeasurePlan,
+    *,
+    set_count: int,
+    keep_count: int = 0,
+    draws: int = -1,
 ) -> Any:
     """Return the loop's options.
 
     Args:
         options_type: The native module's `MeasureOptions`.
-        plan: How the measurement is taken.
+        settings: How the measurement is taken.
         set_count: Sets of buffers to choose from.
         keep_count: Timed calls whose outputs are kept.
         draws: Descriptor of what decides about calls; -1: the system does.
     """
     return options_type(
-        warmup_calls=plan.warmup_calls,
-        min_samples=plan.min_samples,
-        max_samples=plan.max_samples,
-        max_seconds=plan.seconds,
-        target_half_width=plan.target_half_width,
+        warmup_calls=settings.warmup_calls,
+        min_samples=settings.min_samples,
+        max_samples=settings.max_samples,
+        max_seconds=settings.seconds,
+        target_half_width=settings.target_half_width,
         set_count=set_count,
         draws=draws,
-        is_cold=plan.flush_bytes > 0,
+        is_cold=settings.flush_bytes > 0,
         keep_count=keep_count,
-        stop_above_ns=plan.stop_above_ns,
-        stop_factor=plan.stop_factor,
-        min_seconds=plan.min_seconds,
+        stop_above_ns=settings.stop_above_ns,
+        stop_factor=settings.stop_factor,
+        min_seconds=settings.min_seconds,
     )
 
 

@@ -15,7 +15,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.domain.unreadable import unreadable_candidate, unreadable_sweep
+from kernel_foundry.domain.unreadable_candidate import unreadable_candidate, unreadable_sweep
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2_grpc as pb2_grpc

@@ -30,8 +30,8 @@ from generator_svc.model_choice import (
     named_models,
 )
 from generator_svc.model_client import DEFAULT_MAX_OUTPUT_TOKENS, ModelCall, ModelClient
-from generator_svc.prompting.in_flight import PromptsInFlight
 from generator_svc.prompting.length import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
+from generator_svc.prompting.prompts_in_flight import PromptsInFlight
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of

@@ -12,7 +12,7 @@ from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.plan.from_admission import name_table
 
 _LONGEST_NAME: Final = 200
 """Characters of a run's and of a model's name that the store's columns hold."""

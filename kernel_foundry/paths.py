@@ -1,6 +1,6 @@
 """Where runs and reports live on this machine; every place can be set by environment.
 
-What may be removed of it is in `sdk/kept.py`.
+What may be removed of it is in `sdk/local_files.py`.
 """
 
 import os

@@ -64,7 +64,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordingPlan:
+class RecordingSettings:
     """What is to be recorded, and how."""
 
     task: Task
@@ -194,16 +194,16 @@ def _distinct(recipe: Recipe, grid: Sequence[tuple[str, ...]]) -> dict[Genome, N
     return dict.fromkeys(recipe.normalised(genome) for genome in genomes)
 
 
-def header_of(plan: RecordingPlan, recipe: Recipe, admission: Admission) -> Row:
+def header_of(settings: RecordingSettings, recipe: Recipe, admission: Admission) -> Row:
     """Return the first line of the landscape."""
     (timed,) = [w for w in admission.workloads if not w.held_out]
     baselines_ns = [b.timing.median_ns for b in timed.baselines]
     device = admission.device
     return {
         "landscape": 1,
-        "name": f"{plan.task.name}-{plan.language.value}",
-        "task": plan.task.name,
-        "language": plan.language.value,
+        "name": f"{settings.task.name}-{settings.language.value}",
+        "task": settings.task.name,
+        "language": settings.language.value,
         "device": device.name,
         "driver": device.driver_version,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -242,16 +242,16 @@ class LandscapeRecorder:
 
     Args:
         evaluator: Judges.
-        plan: What is recorded.
+        settings: What is recorded.
         recipe: Writes the variants.
         rows: Takes the rows.
     """
 
     def __init__(
-        self, evaluator: Evaluator, plan: RecordingPlan, recipe: Recipe, rows: RecordedRows
+        self, evaluator: Evaluator, settings: RecordingSettings, recipe: Recipe, rows: RecordedRows
     ) -> None:
         self._evaluator = evaluator
-        self._plan = plan
+        self._settings = settings
         self._recipe = recipe
         self._rows = rows
         self._failures_in_a_row = 0
@@ -282,7 +282,7 @@ class LandscapeRecorder:
         self._round_started_s = time.monotonic()
         queue = iter(genomes)
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._plan.in_flight):
+            for _ in range(self._settings.in_flight):
                 group.create_task(self._work(queue))
 
     async def _work(self, queue: Iterator[Genome]) -> None:
@@ -291,10 +291,10 @@ class LandscapeRecorder:
                 return
             device_code, plan = self._recipe.write(genome)
             request = EvaluationRequest(
-                task=self._plan.task,
-                device=self._plan.device,
+                task=self._settings.task,
+                device=self._settings.device,
                 source=KernelSource(
-                    language=self._plan.language, device_code=device_code, plan=plan
+                    language=self._settings.language, device_code=device_code, plan=plan
                 ),
                 limits=LIMITS,
             )
@@ -309,7 +309,7 @@ class LandscapeRecorder:
             self._report(evaluation)
 
     def _is_over(self) -> bool:
-        is_late = time.monotonic() - self._started_s > 60 * self._plan.minutes
+        is_late = time.monotonic() - self._started_s > 60 * self._settings.minutes
         return is_late or self._failures_in_a_row >= _FAILURES_IN_A_ROW
 
     def _report(self, evaluation: Evaluation) -> None:
@@ -321,23 +321,23 @@ class LandscapeRecorder:
         print(f"{self._done}/{self._total}, {left_min:.1f} min left: {found}", flush=True)
 
 
-async def record(evaluator: Evaluator, plan: RecordingPlan, out: Path) -> int:
+async def record(evaluator: Evaluator, settings: RecordingSettings, out: Path) -> int:
     """Record a landscape; return how many of its variants are still missing.
 
     Raises:
         RecipeUnsupported: no recipe covers the task.
         TaskInvalidError, BackendUnavailableError: as `Evaluator.admit`.
     """
-    admission = await evaluator.admit(plan.task, plan.device)
+    admission = await evaluator.admit(settings.task, settings.device)
     if not admission.admitted:
         raise SystemExit(f"not admitted: {'; '.join(admission.refusals)}")
     graph = read_graph(admission)
-    recipe = choose_recipe(graph, language=plan.language, device=admission.device)
-    genomes, count = variants(recipe, seed=plan.seed, most=plan.most)
+    recipe = choose_recipe(graph, language=settings.language, device=admission.device)
+    genomes, count = variants(recipe, seed=settings.seed, most=settings.most)
     print(f"{recipe.family}: {count} variants, of which {len(genomes)} are wanted")
-    rows = RecordedRows(out, header_of(plan, recipe, admission))
+    rows = RecordedRows(out, header_of(settings, recipe, admission))
     try:
-        await LandscapeRecorder(evaluator, plan, recipe, rows).run(genomes)
+        await LandscapeRecorder(evaluator, settings, recipe, rows).run(genomes)
         return sum(genome not in rows for genome in genomes)
     finally:
         rows.close()
@@ -358,7 +358,7 @@ async def _main(options: argparse.Namespace) -> int:
         raise SystemExit(f"{task.name}: a landscape needs a task with one timed workload")
     evaluator = LocalEvaluator(EvaluatorSettings.from_environment(os.environ))
     try:
-        plan = RecordingPlan(
+        settings = RecordingSettings(
             task=task,
             language=Language(options.language),
             device=options.device,
@@ -367,7 +367,7 @@ async def _main(options: argparse.Namespace) -> int:
             in_flight=options.in_flight or await _in_flight(evaluator, options.device),
             minutes=options.minutes,
         )
-        return await record(evaluator, plan, options.out)
+        return await record(evaluator, settings, options.out)
     finally:
         await evaluator.close()
 

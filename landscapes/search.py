@@ -10,7 +10,7 @@ from typing import Final
 from archive_svc.grids.grid import CELL_COUNT
 from archive_svc.grids.result import Result
 from archive_svc.run.run_archive import RunArchive
-from archive_svc.search.selection import SelectionPlan
+from archive_svc.search.selection import Choice
 from kernel_foundry.domain.measures import Cell
 from landscapes.search_space import (
     LandscapeEvaluator,
@@ -60,8 +60,8 @@ def search(
     speeds: list[float] = []
     number = repeats = 0
     while len(speeds) < min(evaluations, len(space)) and repeats < REPEATS_BEFORE_EXHAUSTED:
-        plan = archive.select(number)
-        position = generator.propose(plan, number)
+        choice = archive.select(number)
+        position = generator.propose(choice, number)
         if position in seen:
             repeats += 1
             archive.drop(number)
@@ -69,7 +69,7 @@ def search(
             repeats = 0
             seen.add(position)
             verdict = evaluator.evaluate(position)
-            archive.take_in(_result(archive, plan, number, position, verdict, sequence=len(seen)))
+            archive.take_in(_result(archive, choice, number, position, verdict, sequence=len(seen)))
             speed = space.best_ns / float(space.true_ns[position])
             speeds.append(max(speed, speeds[-1] if speeds else 0.0))
         number += 1
@@ -85,18 +85,18 @@ def search(
 
 def _result(
     archive: RunArchive,
-    plan: SelectionPlan,
+    choice: Choice,
     number: int,
     position: int,
     verdict: LandscapeVerdict,
     *,
     sequence: int,
 ) -> Result:
-    digest, parent = str(position), plan.parent or ""
+    digest, parent = str(position), choice.parent or ""
     return Result(
         sequence=sequence,
         digest=digest,
-        operator=plan.operator.value,
+        operator=choice.operator.value,
         parent=parent,
         outcome=verdict.variant.outcome.value,
         fitness=verdict.fitness,

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from archive_svc.search.selection import SelectionPlan
+from archive_svc.search.selection import Choice
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
 from kernel_foundry.domain.measures import DIMENSIONS, Cell, Measures
@@ -154,19 +154,19 @@ class LandscapeGenerator:
         self._seed = seed
         self._seed_count = 0
 
-    def propose(self, plan: SelectionPlan, number: int) -> int:
+    def propose(self, choice: Choice, number: int) -> int:
         """Return the variant that answers selection `number`; digests are positions as text."""
-        if plan.operator is Operator.SEED or plan.parent is None:
+        if choice.operator is Operator.SEED or choice.parent is None:
             self._seed_count += 1
             rng = random.Random(f"seed {self._seed} {self._seed_count}")
             return rng.randrange(len(self._world))
         rng = random.Random(f"proposal {self._seed} {number}")
-        parent = int(plan.parent)
-        if plan.operator is Operator.COMBINE and plan.inspirations:
-            child = self._combine(parent, int(plan.inspirations[0]), rng)
+        parent = int(choice.parent)
+        if choice.operator is Operator.COMBINE and choice.inspirations:
+            child = self._combine(parent, int(choice.inspirations[0]), rng)
             if child is not None:
                 return child
-        return self._mutate(parent, plan.target, rng)
+        return self._mutate(parent, choice.target, rng)
 
     def _combine(self, first: int, second: int, rng: random.Random) -> int | None:
         codes = self._world.codes

@@ -13,7 +13,7 @@ from archive_svc.run.journal import Journal
 from archive_svc.run.run_archive import RunArchive
 from archive_svc.search.hints.hint import hint
 from archive_svc.search.hints.opposition import is_opposed
-from archive_svc.search.selection import SelectionPlan
+from archive_svc.search.selection import Choice
 from archive_svc.store.rows import NewEvaluation, RunRow
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import AddResult, AddStatus, Elite, Selection
@@ -71,9 +71,9 @@ class OpenRun:
     def select_as(self, number: int, strategy: str = "") -> Selection:
         """Return the selection of the proposal with that number, which was not made yet."""
         other = "" if strategy == self._strategy else strategy
-        plan = self.archive.select(number, other or self._strategy)
+        choice = self.archive.select(number, other or self._strategy)
         self._journal.made(number, other)
-        return self._with_texts(plan, number)
+        return self._with_texts(choice, number)
 
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing."""
@@ -153,12 +153,12 @@ class OpenRun:
                     return
                 self.archive.take_in(result)
 
-    def _with_texts(self, plan: SelectionPlan, number: int) -> Selection:
-        named = (plan.parent, *plan.inspirations)
+    def _with_texts(self, choice: Choice, number: int) -> Selection:
+        named = (choice.parent, *choice.inspirations)
         sequences = [self.archive.sequence_of(digest) for digest in named if digest is not None]
         elites = self._elites.at(self._id, sequences)
-        parent = elites.pop(0) if plan.parent is not None else None
-        target = plan.target
+        parent = elites.pop(0) if choice.parent is not None else None
+        target = choice.target
         if (
             parent is not None
             and target is not None
@@ -167,7 +167,7 @@ class OpenRun:
             target = None
             self.archive.withdraw_target(number)
         return Selection(
-            operator=plan.operator,
+            operator=choice.operator,
             parent=parent,
             inspirations=tuple(elites),
             target=Measures(memory=target[0], algorithm=target[1], synchronization=target[2])
@@ -177,5 +177,5 @@ class OpenRun:
             if parent is not None and target is not None
             else "",
             sequence=number,
-            island=plan.island,
+            island=choice.island,
         )

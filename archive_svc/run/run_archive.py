@@ -15,13 +15,13 @@ from archive_svc.grids.grid import CELL_COUNT, Entry, entry_of
 from archive_svc.grids.island import Island
 from archive_svc.grids.island_model import ISLANDS, ONE_ISLAND, IslandModel, island_shares
 from archive_svc.grids.result import Result
+from archive_svc.search.choices_in_flight import ChoicesInFlight
 from archive_svc.search.curiosity import Curiosity
-from archive_svc.search.draw import draw
 from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
-from archive_svc.search.in_flight import InFlight
-from archive_svc.search.selection import SelectionPlan, View, inspirations, temperature
+from archive_svc.search.selection import Choice, View, inspirations, temperature
 from archive_svc.search.strategies import STRATEGIES
 from archive_svc.search.transitions import Transitions
+from archive_svc.search.weighted_choice import choose
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.archive import AddResult, AddStatus, ArchiveStats, OutcomeCount
 from kernel_foundry.domain.candidate import Operator
@@ -38,7 +38,7 @@ EVALUATIONS_PER_SEED: Final = 5
 """Of so many evaluations at most one is of a seed that passes, in an older run."""
 
 _DRAWS: Final = 16
-"""Attempts to find a plan that nobody has, before one is asked for again."""
+"""Attempts to find a choice that nobody has, before one is asked for again."""
 
 
 class RunArchive:
@@ -71,7 +71,7 @@ class RunArchive:
         """Newest result of each candidate, by digest."""
         self._repairs: Counter[str] = Counter()
         """By digest: how many repairs in a row led to a candidate, itself among them."""
-        self._in_flight = InFlight()
+        self._in_flight = ChoicesInFlight()
         self._fields: dict[str, tuple[int, GradientField]] = {}
         """By island: its field, and the number of results when it was made."""
         self._founders = 0
@@ -91,7 +91,7 @@ class RunArchive:
         """Take in a result; return what it changed."""
         self.evaluation_count = result.sequence
         self._outcomes[result.outcome] += 1
-        plan = self._in_flight.land(result.selection)
+        choice = self._in_flight.land(result.selection)
         island = self._island(result.island)
         is_new = result.digest not in self._newest
         if is_new and result.operator == Operator.REPAIR.value:
@@ -99,7 +99,7 @@ class RunArchive:
         status, improvement = island.take_in(result, repairs=self._repairs[result.digest])
         if is_new:
             self._count_seed(result)
-            self._learn(result, plan, status)
+            self._learn(result, choice, status)
         for other in self._islands.values():
             if other is not island:
                 other.correct(result)
@@ -124,9 +124,9 @@ class RunArchive:
         """
         if digest in self._newest:
             return self._island(self._newest[digest].island).name
-        plan = self._in_flight.get(selection)
-        if plan is not None:
-            return plan.island
+        choice = self._in_flight.get(selection)
+        if choice is not None:
+            return choice.island
         if parent in self._newest:
             return self._island(self._newest[parent].island).name
         return self._model.islands[0].name
@@ -139,7 +139,7 @@ class RunArchive:
         """Return the sequence of the newest result of `digest`."""
         return self._newest[digest].sequence
 
-    def select(self, number: int, strategy: str = "") -> SelectionPlan:
+    def select(self, number: int, strategy: str = "") -> Choice:
         """Return what a proposal is made of; it is in flight until it is answered or dropped.
 
         Args:
@@ -151,21 +151,21 @@ class RunArchive:
             self._fields.clear()
         # Seeds may be negative, which the generator's may not.
         rng = np.random.default_rng([self._seed % 2**64, number])
-        plan = self._plan(self._choose_island(number, rng), number, rng)
+        choice = self._choose(self._choose_island(number, rng), number, rng)
         for _ in range(_DRAWS):
-            if not self._in_flight.has(plan):
+            if not self._in_flight.has(choice):
                 break
-            plan = self._plan(self._choose_island(number, rng), number, rng)
-        if plan.parent is not None:
-            self._islands[plan.island].assign(plan.operator.value, plan.parent)
-        self._in_flight.start(number, plan)
-        return plan
+            choice = self._choose(self._choose_island(number, rng), number, rng)
+        if choice.parent is not None:
+            self._islands[choice.island].assign(choice.operator.value, choice.parent)
+        self._in_flight.start(number, choice)
+        return choice
 
     def withdraw_target(self, selection: int) -> None:
         """Forget the direction of a selection in flight: its parent's verdict speaks against it."""
-        plan = self._in_flight.land(selection)
-        if plan is not None:
-            self._in_flight.start(selection, replace(plan, target=None))
+        choice = self._in_flight.land(selection)
+        if choice is not None:
+            self._in_flight.start(selection, replace(choice, target=None))
 
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing: it may be asked for again."""
@@ -226,17 +226,17 @@ class RunArchive:
             return islands[number % len(islands)]
         best = [island.best_fitness for island in islands]
         shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
-        return islands[draw(rng, shares)]
+        return islands[choose(rng, shares)]
 
-    def _plan(self, island: Island, number: int, rng: np.random.Generator) -> SelectionPlan:
+    def _choose(self, island: Island, number: int, rng: np.random.Generator) -> Choice:
         visitors = [e for i in self._islands.values() if i is not island for e in i.elites()]
         # An island where nothing passed yet starts from what the others have.
         elites = island.elites() or tuple(sorted(visitors, key=lambda e: e.rank))
         operator = self._operator(island, len(elites), number, rng)
         if operator is Operator.SEED:
-            return SelectionPlan(island=island.name, operator=operator)
+            return Choice(island=island.name, operator=operator)
         if operator is Operator.REPAIR:
-            return SelectionPlan(island=island.name, operator=operator, parent=island.repairable)
+            return Choice(island=island.name, operator=operator, parent=island.repairable)
         view = View(
             emphasis=island.role.emphasis,
             elites=elites,
@@ -246,13 +246,13 @@ class RunArchive:
         )
         parent = island.templatisable if operator is Operator.TEMPLATISE else None
         if parent is None:
-            parent = elites[draw(rng, self._strategy.parents(view))]
+            parent = elites[choose(rng, self._strategy.parents(view))]
         shown = inspirations(view, parent, rng)
         if mechanisms.INSPIRATIONS in self._without:  # but for the partner of a combination
             shown = shown[: operator is Operator.COMBINE]
         # What keeps the algorithm is given no direction, so it cannot miss one either.
         is_aimed = mechanisms.DIRECTION not in self._without and operator is not Operator.TEMPLATISE
-        return SelectionPlan(
+        return Choice(
             island=island.name,
             operator=operator,
             parent=parent.digest,
@@ -278,7 +278,7 @@ class RunArchive:
             return Operator.SEED
         if self._passed_seeds + self._in_flight.seed_count < self._most_seeds:
             possible.insert(0, Operator.SEED)
-        return possible[draw(rng, np.array([weights[operator] for operator in possible]))]
+        return possible[choose(rng, np.array([weights[operator] for operator in possible]))]
 
     def _is_at_start(self, number: int) -> bool:
         """Return whether a selection is one of those that every new run starts with."""
@@ -294,7 +294,7 @@ class RunArchive:
             self._passed_seeds += 1
             self._is_begun = self._is_begun or result.selection is None
 
-    def _learn(self, result: Result, plan: SelectionPlan | None, status: AddStatus) -> None:
+    def _learn(self, result: Result, choice: Choice | None, status: AddStatus) -> None:
         """Add a new candidate to what is known of directions and parents."""
         parent = self._newest.get(result.parent)
         if parent is not None and parent.passed:
@@ -306,7 +306,7 @@ class RunArchive:
                     gain=result.fitness - parent.fitness,
                     is_better=result.passed and result.fitness > parent.fitness,
                 )
-        target = plan.target if plan is not None else None
+        target = choice.target if choice is not None else None
         if target is not None and result.cell != target:
             self._transitions.miss(target)
 

@@ -1,7 +1,7 @@
 """Selection: what the next proposal is made of and where it should go.
 
 The functions here choose parents, target cells and inspirations; `strategies.py` puts them together
-under names. A plan names candidates by digest.
+under names. A choice names candidates by digest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from archive_svc.grids.grid import Entry, cell_index
-from archive_svc.search.draw import draw, draw_distinct
 from archive_svc.search.gradient import POSITIONS, GradientField
+from archive_svc.search.weighted_choice import choose, choose_distinct
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.measures import LEVELS, Cell
 
@@ -47,7 +47,7 @@ _STAYING: Final = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionPlan:
+class Choice:
     """What one proposal is to be made of; equal ones ask for the same."""
 
     island: str
@@ -145,7 +145,7 @@ def gradient_aim(
     scores = np.where(inside & allowed, _MOVES @ direction, -np.inf)
     scores[_STAYING] = STAY
     chances = np.exp((scores - scores.max()) / AIM_TEMPERATURE)
-    move = draw(rng, chances)
+    move = choose(rng, chances)
     if move == _STAYING:
         return None
     memory, algorithm, synchronization = ends[move].astype(int).tolist()
@@ -172,7 +172,7 @@ def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[E
     if not count:
         return ()
     weights = _closeness_to_best(found) + 1e-3
-    return tuple(found[i] for i in draw_distinct(rng, weights, count))
+    return tuple(found[i] for i in choose_distinct(rng, weights, count))
 
 
 def _softmax_of_fitness(view: View) -> np.ndarray:

@@ -23,7 +23,7 @@ from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, exceeded
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.view import duration, share_text, speedup_text, timing_text
+from kernel_foundry.sdk.verdict_text import duration, share_text, speedup_text, timing_text
 
 NAME: Final = "float32_product"
 FOLDER: Final = Path(__file__).parent

@@ -22,7 +22,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.plan.configuration import chosen_values, constants, settings_of
 from kernel_foundry.plan.errors import PlanError
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.plan.macros import translation_unit
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.signature import kernels

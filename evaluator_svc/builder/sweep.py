@@ -20,7 +20,7 @@ from kernel_foundry.plan.configuration import (
     space_size,
 )
 from kernel_foundry.plan.errors import PlanError
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.tree import Plan, TuneValue
 

@@ -14,10 +14,10 @@ from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.resources import resource_findings
 from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.admission import WorkloadAdmission
-from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
 
 _LAUNCH_SHARE: Final = 0.3
 """Of the time: above, launching is what the time goes into."""

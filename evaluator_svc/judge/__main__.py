@@ -164,11 +164,11 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case LoadSeedRequest():
             judge.load_seed(request.draw, request.seed)
         case BaselinesRequest():
-            baselines = judge.time_baselines(request.draw, request.plan, request.names)
+            baselines = judge.time_baselines(request.draw, request.settings, request.names)
             return BaselinesReply(baselines=baselines), ()
         case TaskBaselinesRequest():
             baselines = judge.time_baselines_of(
-                request.task, request.workload, request.plan, request.names
+                request.task, request.workload, request.settings, request.names
             )
             return BaselinesReply(baselines=baselines), ()
         case ProbeComparisonRequest():

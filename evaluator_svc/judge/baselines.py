@@ -82,7 +82,7 @@ class BaselineFailedError(Exception):
 def time_baseline(
     name: str,
     sets: Sequence[InputSet],
-    plan: MeasurePlan,
+    settings: MeasurePlan,
     memory: JudgeMemory,
     redrawn: Sequence[str] = (),
 ) -> Baseline:
@@ -94,14 +94,14 @@ def time_baseline(
         BaselineFailedError: torch.compile or capture does not work for this reference.
         InvalidArgumentError: no baseline of that name.
     """
-    (timing,) = _timings(name, sets, plan, memory, redrawn, rounds=1)
+    (timing,) = _timings(name, sets, settings, memory, redrawn, rounds=1)
     return Baseline(name=name, timing=timing)
 
 
 def settled_baseline(
     name: str,
     sets: Sequence[InputSet],
-    plan: MeasurePlan,
+    settings: MeasurePlan,
     memory: JudgeMemory,
     redrawn: Sequence[str] = (),
 ) -> Baseline:
@@ -113,7 +113,7 @@ def settled_baseline(
         As `time_baseline`.
     """
     timings: list[Timing] = []
-    for timing in _timings(name, sets, plan, memory, redrawn, rounds=_MOST_ROUNDS):
+    for timing in _timings(name, sets, settings, memory, redrawn, rounds=_MOST_ROUNDS):
         timings.append(timing)
         timings.sort(key=lambda timing: timing.median_ns)
         if len(timings) > 1 and _agree(*timings[:2]):
@@ -136,7 +136,7 @@ def _agree(faster: Timing, slower: Timing) -> bool:
 def _timings(
     name: str,
     sets: Sequence[InputSet],
-    plan: MeasurePlan,
+    settings: MeasurePlan,
     memory: JudgeMemory,
     redrawn: Sequence[str],
     *,
@@ -156,20 +156,20 @@ def _timings(
             measurement = memory.measure(
                 call,
                 measure_options(memory.options_type, limited, set_count=len(sets)),
-                flush_bytes=plan.flush_bytes,
+                flush_bytes=settings.flush_bytes,
                 redraw=redraw_rows(sets, redrawn, secrets.randbits(63)),
             )
-            return _timing(measurement, plan)
+            return _timing(measurement, settings)
 
         for _ in range(rounds):
-            timing = measured(plan)
+            timing = measured(settings)
             if name == EAGER and _may_wait_for_threads(sets):
                 # Threads that share a core with another program spin while they wait for each
                 # other: a hundred times slower than one thread alone. Let them wait asleep, and
                 # calls of a quiet host take up to twice as long; so the faster of both counts.
-                limit_ns = min(plan.stop_above_ns or math.inf, timing.median_ns)
+                limit_ns = min(settings.stop_above_ns or math.inf, timing.median_ns)
                 with one_thread():
-                    alone = measured(replace(plan, stop_above_ns=limit_ns))
+                    alone = measured(replace(settings, stop_above_ns=limit_ns))
                 timing = min(timing, alone, key=lambda each: each.median_ns)
             yield timing
 
@@ -282,7 +282,7 @@ _PREPARE: Final[Mapping[str, Callable[[Sequence[InputSet]], list[Callable[[], An
 }
 
 
-def _timing(measurement: native.Measurement, plan: MeasurePlan) -> Timing:
+def _timing(measurement: native.Measurement, settings: MeasurePlan) -> Timing:
     samples_ns = tuple(measurement.samples_ns)
     median_ns, interval_ns = median_interval(samples_ns)
     return Timing(
@@ -293,7 +293,7 @@ def _timing(measurement: native.Measurement, plan: MeasurePlan) -> Timing:
         median_ns=median_ns,
         ci95_ns=interval_ns,
         stop_reason=StopReason(measurement.stop_reason),
-        is_cold=plan.flush_bytes > 0,
+        is_cold=settings.flush_bytes > 0,
         warmup_count=measurement.warmup_count,
         discarded_count=measurement.discarded_count,
     )

@@ -346,7 +346,7 @@ class Judge:
         return RangesReply(verdicts=verdicts)
 
     def time_baselines(
-        self, draw: int, plan: MeasurePlan, names: tuple[str, ...]
+        self, draw: int, settings: MeasurePlan, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time PyTorch on the draw's inputs; a baseline that does not work is left out.
 
@@ -358,13 +358,13 @@ class Judge:
             draw,
             "timing",
             lambda shared: self._timed(
-                shared.timed_sets(), plan, names, shared.redrawn, is_lean=shared.is_lean
+                shared.timed_sets(), settings, names, shared.redrawn, is_lean=shared.is_lean
             ),
             is_timed=True,
         )
 
     def time_baselines_of(
-        self, task: Task, workload: str, plan: MeasurePlan, names: tuple[str, ...]
+        self, task: Task, workload: str, settings: MeasurePlan, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time PyTorch on the inputs that an admission draws; else as `time_baselines`.
 
@@ -377,7 +377,7 @@ class Judge:
         try:
             return self._within_memory(
                 f"timing of {workload}",
-                lambda: self._timed_of(self._prepare(task, chosen), plan, names),
+                lambda: self._timed_of(self._prepare(task, chosen), settings, names),
             )
         finally:
             self._memory.trim()
@@ -427,15 +427,15 @@ class Judge:
         return draw
 
     def _timed_of(
-        self, prepared: PreparedWorkload, plan: MeasurePlan, names: tuple[str, ...]
+        self, prepared: PreparedWorkload, settings: MeasurePlan, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         redrawn = redrawn_tensors(prepared, self._memory)
-        return self._timed(admission_sets(prepared), plan, names, redrawn)
+        return self._timed(admission_sets(prepared), settings, names, redrawn)
 
     def _timed(
         self,
         sets: Sequence[InputSet],
-        plan: MeasurePlan,
+        settings: MeasurePlan,
         names: tuple[str, ...],
         redrawn: tuple[str, ...],
         *,
@@ -446,7 +446,7 @@ class Judge:
             if is_lean:
                 self._memory.give_back()  # graphs do not use what is kept for others
             try:
-                timed.append(time_baseline(name, sets, plan, self._memory, redrawn))
+                timed.append(time_baseline(name, sets, settings, self._memory, redrawn))
             except BaselineFailedError as error:
                 if isinstance(error.__cause__, _OUT_OF_MEMORY):
                     raise error.__cause__ from None  # there may be memory for it next time

@@ -214,7 +214,7 @@ class BaselinesRequest:
     """Time baselines on a draw's inputs."""
 
     draw: int
-    plan: MeasurePlan
+    settings: MeasurePlan
     names: tuple[str, ...]
 
 
@@ -224,7 +224,7 @@ class TaskBaselinesRequest:
 
     task: Task
     workload: str
-    plan: MeasurePlan
+    settings: MeasurePlan
     names: tuple[str, ...]
 
 

@@ -391,7 +391,7 @@ class TimeRequest:
     """
 
     workload: str
-    plan: MeasurePlan
+    settings: MeasurePlan
     """How it is taken."""
     poison: bool
     """Whether outputs, scratch and guards are overwritten before each call; for kept calls."""

@@ -182,7 +182,7 @@ def _pool_ready(answer: PoolReady, _request: Any) -> None:
 def _timed(answer: TimeReply, request: Any) -> None:
     # Whether the samples are times at all is asked by who knows what it means when they are not.
     count = len(answer.samples_ns)
-    _require(count <= request.plan.max_samples, f"{count} samples")
+    _require(count <= request.settings.max_samples, f"{count} samples")
     for others in (answer.device_ns, answer.host_ns, answer.prepare_ns):
         _require(len(others) <= count, f"{len(others)} times beside {count} samples")
         _durations(*others)

@@ -111,9 +111,9 @@ class OwnKernels:
         yield
         self._ask(DropRequest(workload=workload.name), DoneReply)
 
-    def times(self, workload: OwnWorkload, plan: MeasurePlan) -> OwnTimes:
+    def times(self, workload: OwnWorkload, settings: MeasurePlan) -> OwnTimes:
         """Take one measurement of an opened workload."""
-        request = TimeRequest(workload=workload.name, plan=plan, poison=False, keep_count=0)
+        request = TimeRequest(workload=workload.name, settings=settings, poison=False, keep_count=0)
         with draws_file(secrets.randbits(63)) as draws:
             started_ns = time.perf_counter_ns()
             timed = self._ask(request, TimeReply, descriptors=(draws,))

@@ -91,22 +91,22 @@ def _measure(site: DeviceSite) -> TimerRun:
     warm = {}
     with own_kernels(site, TIMER_KERNELS[language], (*workloads, copy)) as kernels:
         with kernels.opened(workloads[0]):
-            kernels.times(workloads[0], _plan(samples=100))  # a processor wakes up
+            kernels.times(workloads[0], _settings(samples=100))  # a processor wakes up
             repeated = tuple(
-                kernels.times(workloads[0], _plan(samples=20)) for _ in range(_REPETITIONS)
+                kernels.times(workloads[0], _settings(samples=20)) for _ in range(_REPETITIONS)
             )
         for workload in workloads:
             with kernels.opened(workload):
-                warm[workload.name] = kernels.times(workload, _plan(samples=40))
+                warm[workload.name] = kernels.times(workload, _settings(samples=40))
         with kernels.opened(copy):
-            warm[_COPY] = kernels.times(copy, _plan(samples=100))
+            warm[_COPY] = kernels.times(copy, _settings(samples=100))
             flush_bytes = site.spec.flush_bytes
-            cold = kernels.times(copy, _plan(samples=20, flush_bytes=flush_bytes))
+            cold = kernels.times(copy, _settings(samples=20, flush_bytes=flush_bytes))
     return TimerRun(warm=warm, cold_copy=cold, repeated=repeated, by_events=not site.shares_cores)
 
 
-def _plan(*, samples: int, flush_bytes: int = 0) -> MeasurePlan:
-    """A plan of so many samples, however alike they are."""
+def _settings(*, samples: int, flush_bytes: int = 0) -> MeasurePlan:
+    """Settings for so many samples, however alike they are."""
     return MeasurePlan(
         seconds=2.0,
         min_samples=samples,

@@ -222,17 +222,17 @@ class JudgeClient:
         return self._ask(request, RangesReply)[0].verdicts  # type: ignore[no-any-return]
 
     def time_baselines(
-        self, draw: int, plan: MeasurePlan, names: tuple[str, ...]
+        self, draw: int, settings: MeasurePlan, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time baselines on a draw's inputs."""
-        request = BaselinesRequest(draw=draw, plan=plan, names=names)
+        request = BaselinesRequest(draw=draw, settings=settings, names=names)
         return self._ask(request, BaselinesReply)[0].baselines  # type: ignore[no-any-return]
 
     def time_baselines_of(
-        self, task: Task, workload: str, plan: MeasurePlan, names: tuple[str, ...]
+        self, task: Task, workload: str, settings: MeasurePlan, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time baselines of a workload on inputs as an admission draws them."""
-        request = TaskBaselinesRequest(task=task, workload=workload, plan=plan, names=names)
+        request = TaskBaselinesRequest(task=task, workload=workload, settings=settings, names=names)
         seconds = self._admission_seconds  # torch.compile may start from nothing
         answer, _ = self._ask(request, BaselinesReply, seconds=seconds)
         return answer.baselines  # type: ignore[no-any-return]

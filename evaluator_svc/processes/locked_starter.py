@@ -194,9 +194,9 @@ class LockedStarter:
 
     def _wrapping(
         self, module: str, kind: str, scratch: str, threads: int = 0
-    ) -> bubblewrap.MountPlan:
+    ) -> bubblewrap.Mounts:
         opens_device = kind == "sycl" and module != INSPECTOR
-        return bubblewrap.MountPlan(
+        return bubblewrap.Mounts(
             readable=self._readable,
             devices=device_nodes(kind) if opens_device else (),
             environment=self._environment(scratch, threads),

@@ -34,7 +34,7 @@ class ProcessCommand:
     """Run as `python -m`; it gets the number of its channel's descriptor."""
     environment: tuple[tuple[str, str], ...]
     """All of the environment."""
-    wrapping: bubblewrap.MountPlan | None
+    wrapping: bubblewrap.Mounts | None
     """None: no bubblewrap."""
     accepts_descriptors: bool
     """Whether the supervisor takes descriptors from it, and large frames: it meets no candidate."""

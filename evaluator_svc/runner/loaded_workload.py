@@ -237,7 +237,7 @@ class LoadedWorkload:
             )
         runs = self._opened_runs()
         runs.memory.check()
-        if runs.preparation is not None and request.plan.redraw_key:
+        if runs.preparation is not None and request.settings.redraw_key:
             self._prepare_again(runs)  # it is of the weights that the last call had
         return taken
 

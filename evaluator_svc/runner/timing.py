@@ -48,7 +48,7 @@ def take_times(
         if slot.size_bytes and (index := loaded.buffer_index(slot.name)) is not None
     ]
     slots = [slot for _, slot in outputs]
-    if not request.plan.redraw_key:
+    if not request.settings.redraw_key:
         preparation = None  # what was prepared stays
     with memory_faults("memory for outputs of timed calls"):
         keep_into = pool.set_aside(slots, request.keep_count)
@@ -60,17 +60,17 @@ def take_times(
     measurement = sequence.measure(
         measure_options(
             loaded.module.MeasureOptions,
-            request.plan,
+            request.settings,
             set_count=pool.set_count,
             keep_count=request.keep_count,
             draws=draws,
         ),
-        flush_bytes=request.plan.flush_bytes,
+        flush_bytes=request.settings.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
         keep_into=keep_into,
         scratch=loaded.scratch if request.poison else (),
-        redraw=redraw_rows(pool, request.plan.redraw_key),
+        redraw=redraw_rows(pool, request.settings.redraw_key),
         preparation=None if preparation is None else preparation.native,
         prepared=loaded.prepared if preparation is not None else (),
         weights=[

@@ -20,7 +20,7 @@ SCRATCH: Final = "/tmp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MountPlan:
+class Mounts:
     """What the wrapped process sees of the host."""
 
     readable: tuple[str, ...]
@@ -31,7 +31,7 @@ class MountPlan:
     """All of the environment."""
 
 
-def command(wrapping: MountPlan, inner: tuple[str, ...]) -> tuple[str, ...]:
+def command(wrapping: Mounts, inner: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command that runs `inner` wrapped; no network, own processes only.
 
     Raises:
@@ -59,7 +59,7 @@ def command(wrapping: MountPlan, inner: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def probe(wrapping: MountPlan, python: str) -> str:
+def probe(wrapping: Mounts, python: str) -> str:
     """Return why bubblewrap cannot be used here, or "" when a trial works."""
     try:
         line = command(wrapping, (python, "-c", "pass"))

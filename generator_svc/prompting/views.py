@@ -23,7 +23,7 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.domain.task import Task, Tolerance
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.plan.from_admission import name_table
 
 MAX_LOG_CHARS: Final = 3_000
 MAX_WORKLOADS: Final = 4

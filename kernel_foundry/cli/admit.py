@@ -24,7 +24,7 @@ from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.view import duration, median_text
+from kernel_foundry.sdk.verdict_text import duration, median_text
 
 _TOLD_SCATTER: Final = 0.05
 """Relative difference between the rounds of a baseline that is worth a word."""

@@ -23,10 +23,10 @@ from kernel_foundry.cli.options import (
 )
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.archive import STRATEGIES
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent

@@ -7,7 +7,7 @@ import click
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.sdk.kept import KeptFiles, clean, removable, user_data
+from kernel_foundry.sdk.local_files import KeptFiles, clean, removable, user_data
 
 
 @click.command()

@@ -35,7 +35,7 @@ from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.view import (
+from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
     checks_text,
     doubt_text,

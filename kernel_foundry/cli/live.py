@@ -24,7 +24,7 @@ from kernel_foundry.sdk.loop.progress import (
     UnsavedSweepEvent,
     VerdictEvent,
 )
-from kernel_foundry.sdk.view import baselines_text, duration, speedup_text, verdict_text
+from kernel_foundry.sdk.verdict_text import baselines_text, duration, speedup_text, verdict_text
 
 
 class Progress(Protocol):

@@ -27,10 +27,10 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
-from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.sdk.client import Foundry

@@ -30,13 +30,13 @@ from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stat
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.plan.candidate_text import render
-from kernel_foundry.plan.tuned import with_default
+from kernel_foundry.plan.default_values import with_default
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.kept_sweeps import kept_sweeps
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.run_account import account_object, ask_account
-from kernel_foundry.sdk.view import evaluation_object, headline_text, winner_text
+from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text, winner_text
 
 
 @click.group()

@@ -13,7 +13,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.view import verdict_text
+from kernel_foundry.sdk.verdict_text import verdict_text
 
 
 @click.command()

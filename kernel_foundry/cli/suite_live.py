@@ -18,7 +18,7 @@ from kernel_foundry.sdk.suite_run.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate
 from kernel_foundry.sdk.suite_run.progress import EntryEvent, RunEvent, SuiteEvent, WaitEvent
 from kernel_foundry.sdk.suite_run.suite import Suite
-from kernel_foundry.sdk.view import headline_text
+from kernel_foundry.sdk.verdict_text import headline_text
 
 _ENDED_SHOWN: Final = 12
 """Rows of runs that have ended; the older ones scroll out of the table."""

@@ -16,13 +16,13 @@ from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.kept_sweeps import kept_sweeps
 from kernel_foundry.sdk.loop.budget import BudgetUse, StopCause
 from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION
 from kernel_foundry.sdk.mechanism_use import mechanism_text, mechanism_use
 from kernel_foundry.sdk.run_account import ask_account
-from kernel_foundry.sdk.view import (
+from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
     checks_text,
     count_text,

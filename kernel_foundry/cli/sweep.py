@@ -31,7 +31,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.report.t4 import t4_results
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.view import (
+from kernel_foundry.sdk.verdict_text import (
     configuration_text,
     duration,
     evaluation_object,

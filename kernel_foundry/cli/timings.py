@@ -9,7 +9,7 @@ from kernel_foundry.domain.evaluation import (
     speedup_interval_of,
     speedup_of,
 )
-from kernel_foundry.sdk.view import kernel_times_text, median_text, share_text, speedup_text
+from kernel_foundry.sdk.verdict_text import kernel_times_text, median_text, share_text, speedup_text
 
 
 def timings_table(evaluation: Evaluation, who: str) -> Table:

@@ -20,9 +20,9 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_records
 from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.verdict_text import evaluation_object
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
 from kernel_foundry.sdk.verification.verify import Verification
-from kernel_foundry.sdk.view import evaluation_object
 
 _MARKS: Final = {
     Agreement.AGREES: ("✓", "green"),

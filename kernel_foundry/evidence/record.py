@@ -21,7 +21,7 @@ from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.canonical import canonical_json
-from kernel_foundry.evidence.in_python import records_in
+from kernel_foundry.evidence.python_literal import records_in
 
 FORMAT: Final = "kernel-foundry-evidence-1"
 

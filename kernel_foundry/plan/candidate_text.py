@@ -2,7 +2,7 @@
 
 The text may be truncated, chatty, or hold several answers. What is inside the blocks is read by
 `parse.py` and `signature.py`; the verdict on a text without a candidate is in
-`domain/unreadable.py`.
+`domain/unreadable_candidate.py`.
 """
 
 from __future__ import annotations

@@ -22,13 +22,13 @@ from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.domain.unreadable import unreadable_candidate, unreadable_sweep
+from kernel_foundry.domain.unreadable_candidate import unreadable_candidate, unreadable_sweep
 from kernel_foundry.errors import RunNotFoundError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
-from kernel_foundry.sdk.kept import remove_kept
 from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_key
+from kernel_foundry.sdk.local_files import remove_kept
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
 from kernel_foundry.sdk.loop.promotion import winner

@@ -146,7 +146,7 @@ class Directory:
     async def _address(self, service: str, target: str) -> str:
         if target != SPAWN:
             return target
-        from kernel_foundry.sdk.spawned import SpawnedService
+        from kernel_foundry.sdk.spawned_service import SpawnedService
 
         folder = Path(self._stack.enter_context(scratch_folder(service)))
         spawned = SpawnedService(service, folder, self._arguments(service))
@@ -246,6 +246,6 @@ def _local_evaluator(unsafe_no_sandbox: bool) -> Evaluator:
 
 def _options(target: str) -> "CallOptions":
     from kernel_foundry.rpc.connection import DEFAULT_OPTIONS
-    from kernel_foundry.sdk.spawned import PATIENT
+    from kernel_foundry.sdk.spawned_service import PATIENT
 
     return PATIENT if target == SPAWN else DEFAULT_OPTIONS

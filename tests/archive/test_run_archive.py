@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from archive_svc.grids.island_model import ISLANDS
 from archive_svc.grids.result import Result
 from archive_svc.run.run_archive import SEEDS, YOUNG_SEEDS, RunArchive
-from archive_svc.search.in_flight import KEPT
+from archive_svc.search.choices_in_flight import KEPT
 from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import STRATEGIES as NAMES
 from kernel_foundry.domain.archive import AddStatus
@@ -90,12 +90,12 @@ def test_an_answered_selection_is_in_flight_no_more() -> None:
     archive.take_in(_result(1, 0.5))
     # One elite and nothing to combine it with: each island asks for it once before any asks again.
     numbers = range(SEEDS, SEEDS + len(ISLANDS.islands))
-    plans = {n: archive.select(n) for n in numbers}
-    assert len(set(plans.values())) == len(plans)
-    answered = next(n for n, plan in plans.items() if plan.operator is Operator.MUTATE)
+    choices = {n: archive.select(n) for n in numbers}
+    assert len(set(choices.values())) == len(choices)
+    answered = next(n for n, choice in choices.items() if choice.operator is Operator.MUTATE)
     archive.take_in(_result(2, 0.4, parent="digest 1", operator="mutate", selection=answered))
     assert not archive.is_in_flight(answered)
-    assert all(archive.is_in_flight(n) for n in plans if n != answered)
+    assert all(archive.is_in_flight(n) for n in choices if n != answered)
 
 
 def test_a_dropped_selection_may_be_asked_for_again() -> None:
@@ -116,11 +116,11 @@ def test_a_dropped_selection_may_be_asked_for_again() -> None:
 def test_no_two_proposals_in_flight_have_the_same_assignment(strategy: str) -> None:
     archive = _archive(strategy)
     _fill(archive)
-    plans = [archive.select(n) for n in range(100, 116)]
-    asked = [plan for plan in plans if plan.operator is not Operator.SEED]
+    choices = [archive.select(n) for n in range(100, 116)]
+    asked = [choice for choice in choices if choice.operator is not Operator.SEED]
     assert len(asked) == len(set(asked))
     if strategy != "best_of_n":
-        assert len(plans) - len(asked) <= YOUNG_SEEDS
+        assert len(choices) - len(asked) <= YOUNG_SEEDS
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -131,9 +131,9 @@ def test_selection_is_deterministic_under_a_seed(strategy: str) -> None:
     assert [first.select(n) for n in range(30)] == [second.select(n) for n in range(30)]
     other = RunArchive(strategy=strategy, seed=4)
     _fill(other)
-    plans = [first.select(n) for n in range(30, 60)]
+    choices = [first.select(n) for n in range(30, 60)]
     if strategy != "best_of_n":
-        assert plans != [other.select(n) for n in range(30, 60)]
+        assert choices != [other.select(n) for n in range(30, 60)]
 
 
 def test_what_is_in_flight_is_bounded() -> None:
@@ -211,8 +211,8 @@ def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
 def test_a_failure_is_repaired_once_and_without_a_direction() -> None:
     archive = _archive()
     archive.take_in(_result(1, 0.1, outcome="compile_error", cell=None))
-    plans = [archive.select(n) for n in range(SEEDS, 60)]
-    (repair,) = [plan for plan in plans if plan.operator is Operator.REPAIR]
+    choices = [archive.select(n) for n in range(SEEDS, 60)]
+    (repair,) = [choice for choice in choices if choice.operator is Operator.REPAIR]
     assert (repair.parent, repair.target, repair.inspirations) == ("digest 1", None, ())
 
 
@@ -222,7 +222,7 @@ def _run(archive: RunArchive, count: int, *, passes: bool = True, in_flight: int
     waiting = {n: archive.select(n) for n in range(in_flight)}
     for sequence in range(1, count + 1):
         number = min(waiting)
-        plan = waiting.pop(number)
+        choice = waiting.pop(number)
         cell: Cell = tuple(rng.integers(0, 4, 3).tolist())  # type: ignore[assignment]
         archive.take_in(
             _result(
@@ -230,9 +230,9 @@ def _run(archive: RunArchive, count: int, *, passes: bool = True, in_flight: int
                 float(rng.uniform(0.2, 0.9)) if passes else 0.1,
                 outcome="passed" if passes else "wrong_result",
                 cell=cell,
-                operator=plan.operator.value,
-                parent=plan.parent or "",
-                island=plan.island,
+                operator=choice.operator.value,
+                parent=choice.parent or "",
+                island=choice.island,
                 selection=number,
                 has_parameters=bool(sequence % 3),
             )
@@ -292,11 +292,11 @@ def test_other_parts_of_a_selection_can_be_switched_off() -> None:
     archive = _archive(without=("islands", "inspirations", "direction", "migration"))
     _run(archive, 60)
     assert [island.name for island in archive.islands] == ["general"]
-    plans = [archive.select(n) for n in range(100, 140)]
-    assert {plan.island for plan in plans} == {"general"}
-    assert {plan.target for plan in plans} == {None}
-    for plan in plans:
-        assert len(plan.inspirations) == (plan.operator is Operator.COMBINE)
+    choices = [archive.select(n) for n in range(100, 140)]
+    assert {choice.island for choice in choices} == {"general"}
+    assert {choice.target for choice in choices} == {None}
+    for choice in choices:
+        assert len(choice.inspirations) == (choice.operator is Operator.COMBINE)
 
 
 def test_without_migration_islands_keep_to_themselves() -> None:
@@ -317,8 +317,8 @@ def test_a_line_of_failures_is_repaired_twice_at_most() -> None:
     assert "digest 2" in offered
     archive.take_in(_failed(3, operator="repair", parent="digest 2"))
     archive.take_in(_failed(4, digest="digest 3"))  # measured again
-    plans = [archive.select(n) for n in range(100, 160)]
-    assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
+    choices = [archive.select(n) for n in range(100, 160)]
+    assert not [choice for choice in choices if choice.operator is Operator.REPAIR]
 
 
 def test_a_repair_that_passed_begins_a_new_line() -> None:
@@ -327,16 +327,16 @@ def test_a_repair_that_passed_begins_a_new_line() -> None:
     archive.take_in(_failed(2, operator="repair", parent="digest 1"))
     archive.take_in(_result(3, 0.5, operator="repair", parent="digest 2"))
     archive.take_in(_failed(4, operator="mutate", parent="digest 3"))
-    plans = [archive.select(n) for n in range(SEEDS, 60)]
-    assert "digest 4" in {plan.parent for plan in plans if plan.operator is Operator.REPAIR}
+    choices = [archive.select(n) for n in range(SEEDS, 60)]
+    assert "digest 4" in {choice.parent for choice in choices if choice.operator is Operator.REPAIR}
 
 
 def test_an_elite_without_parameters_is_given_some_once() -> None:
     archive = _archive()
     archive.take_in(_result(1, 0.5, has_parameters=False))
     archive.take_in(_result(2, 0.6, cell=(2, 2, 2)))
-    plans = [archive.select(n) for n in range(SEEDS, 200)]
-    (templatise,) = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
+    choices = [archive.select(n) for n in range(SEEDS, 200)]
+    (templatise,) = [choice for choice in choices if choice.operator is Operator.TEMPLATISE]
     assert templatise.parent == "digest 1"
 
 
@@ -348,11 +348,11 @@ def test_a_candidate_made_tunable_is_given_no_direction() -> None:
         island = archive.islands[sequence % 4].name
         plain = _result(sequence, 1.0 + sequence / 100, has_parameters=False, island=island)
         archive.take_in(plain)
-    plans = [archive.select(number) for number in range(SEEDS, SEEDS + 60)]
-    tunable = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
+    choices = [archive.select(number) for number in range(SEEDS, SEEDS + 60)]
+    tunable = [choice for choice in choices if choice.operator is Operator.TEMPLATISE]
     assert tunable
-    assert {plan.target for plan in tunable} == {None}
-    assert any(plan.target for plan in plans)
+    assert {choice.target for choice in tunable} == {None}
+    assert any(choice.target for choice in choices)
 
 
 def test_a_run_may_have_a_negative_seed() -> None:
@@ -373,8 +373,8 @@ def test_what_was_tried_before_a_restart_is_not_tried_again(operator: str) -> No
     archive.take_in(_result(2, 0.1, outcome="compile_error", cell=None))
     tried = "digest 1" if operator == "templatise" else "digest 2"
     archive.take_in(_result(3, 0.4, operator=operator, parent=tried, cell=(2, 2, 2)))
-    plans = [archive.select(n) for n in range(SEEDS, 200)]
-    assert not [plan for plan in plans if plan.operator == operator]
+    choices = [archive.select(n) for n in range(SEEDS, 200)]
+    assert not [choice for choice in choices if choice.operator == operator]
 
 
 def test_measured_again_an_elite_is_not_given_parameters_again() -> None:
@@ -382,16 +382,16 @@ def test_measured_again_an_elite_is_not_given_parameters_again() -> None:
     archive.take_in(_result(1, 0.5, has_parameters=False))
     archive.take_in(_result(2, 0.4, operator="templatise", parent="digest 1", cell=(2, 2, 2)))
     archive.take_in(_result(3, 0.55, digest="digest 1", has_parameters=False))
-    plans = [archive.select(n) for n in range(SEEDS, 200)]
-    assert not [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
+    choices = [archive.select(n) for n in range(SEEDS, 200)]
+    assert not [choice for choice in choices if choice.operator is Operator.TEMPLATISE]
 
 
 def test_what_passes_when_measured_again_needs_no_repair() -> None:
     archive = _archive()
     archive.take_in(_result(1, 0.05, outcome="timeout", cell=None))
     archive.take_in(_result(2, 0.5, digest="digest 1"))
-    plans = [archive.select(n) for n in range(SEEDS, 200)]
-    assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
+    choices = [archive.select(n) for n in range(SEEDS, 200)]
+    assert not [choice for choice in choices if choice.operator is Operator.REPAIR]
 
 
 def test_a_refused_status_tells_that_nothing_changed() -> None:

@@ -44,8 +44,8 @@ class _Clock:
         self.medians_ns = medians_ns
         self.asked: list[tuple[tuple[str, ...], float]] = []
 
-    def time(self, plan: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
-        self.asked.append((names, plan.seconds))
+    def time(self, settings: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
+        self.asked.append((names, settings.seconds))
         return tuple(_baseline(n, self.medians_ns[n.replace(".", "_")]) for n in names)
 
 
@@ -75,8 +75,8 @@ def test_baselines_that_drifted_are_measured_again_and_it_is_said(factor: float)
 def test_what_has_passed_when_it_is_looked_at_longer_is_no_drift() -> None:
     clock = _Clock(eager=5.5e6, torch_compile=4e6, cuda_graph=20e6)
 
-    def time(plan: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
-        timed = clock.time(plan, names)
+    def time(settings: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
+        timed = clock.time(settings, names)
         clock.medians_ns["cuda_graph"] = 5e6
         return timed
 
@@ -86,7 +86,7 @@ def test_what_has_passed_when_it_is_looked_at_longer_is_no_drift() -> None:
 
 
 def test_a_baseline_that_no_longer_works_proves_nothing() -> None:
-    checked = check_baselines(lambda _plan, _names: (), _KNOWN, seconds=1.0, flush_bytes=0)
+    checked = check_baselines(lambda _settings, _names: (), _KNOWN, seconds=1.0, flush_bytes=0)
     assert (checked.baselines, checked.drift) == (_KNOWN, None)
 
 

@@ -148,8 +148,8 @@ def test_descriptors_beside_an_honest_answer_are_thrown_away(say):
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
-_PLAN = MeasurePlan(seconds=1.0, max_samples=4)
-_TIME = TimeRequest(workload="w", plan=_PLAN, poison=True, keep_count=2)
+_SETTINGS = MeasurePlan(seconds=1.0, max_samples=4)
+_TIME = TimeRequest(workload="w", settings=_SETTINGS, poison=True, keep_count=2)
 
 
 def _timed(**changed: object) -> TimeReply:

@@ -9,7 +9,7 @@ from evaluator_svc.messages.locked import StepTimes, StepTimesRequest
 from evaluator_svc.messages.plausible import ImplausibleError, check_answer
 from kernel_foundry.cli.evaluate import show
 from kernel_foundry.domain.kernel_time import KernelTime, shares
-from kernel_foundry.sdk.view import evaluation_object, kernel_times_text
+from kernel_foundry.sdk.verdict_text import evaluation_object, kernel_times_text
 
 SPLIT = KernelTime(kernel="split", launches=2, median_ns=24e3)
 PRODUCT = KernelTime(kernel="product", launches=1, median_ns=1.176e6)

@@ -10,7 +10,7 @@ import pytest
 
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.watch import ProcessWatch
-from evaluator_svc.sandbox.bubblewrap import MountPlan, probe
+from evaluator_svc.sandbox.bubblewrap import Mounts, probe
 from evaluator_svc.sandbox.host_paths import package_root, readable_paths
 
 _FILLER = """
@@ -110,7 +110,7 @@ def test_memory_that_no_limit_counts_ends_the_process(tmp_path, is_wrapped):
     (tmp_path / "hoarder.py").write_text(_HOARDER)
     environment = (("PYTHONPATH", str(tmp_path)),)
     readable = (*readable_paths(), str(tmp_path))
-    wrapping = MountPlan(readable=readable, devices=(), environment=environment)
+    wrapping = Mounts(readable=readable, devices=(), environment=environment)
     if is_wrapped and (reason := probe(wrapping, sys.executable)):
         pytest.skip(f"bubblewrap: {reason}")
     launcher, watch = ProcessLauncher(), ProcessWatch(1 << 20, look_seconds=0.02)

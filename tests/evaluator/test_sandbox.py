@@ -72,7 +72,7 @@ def locked(request, tmp_path):
     wrapped = request.param == "bubblewrap"
     readable = readable_paths()
     if wrapped:
-        wrapping = bubblewrap.MountPlan(
+        wrapping = bubblewrap.Mounts(
             readable=readable, devices=(), environment=(("PYTHONPATH", package_root()),)
         )
         reason = bubblewrap.probe(wrapping, sys.executable)
@@ -153,7 +153,7 @@ def test_an_older_kernels_landlock_is_told_as_such():
 
 def test_bubblewrap_alone_leaves_no_memory_that_nothing_counts() -> None:
     """Where the kernel has no Landlock: `/dev/zero` mapped as shared is such memory."""
-    wrapping = bubblewrap.MountPlan(readable=readable_paths(), devices=(), environment=())
+    wrapping = bubblewrap.Mounts(readable=readable_paths(), devices=(), environment=())
     reason = bubblewrap.probe(wrapping, sys.executable)
     if reason:
         pytest.skip(f"bubblewrap: {reason}")

@@ -15,7 +15,7 @@ from kernel_foundry.domain.evaluation import (
     speedup_of,
 )
 from kernel_foundry.domain.median import median_interval
-from kernel_foundry.sdk.view import headline_text
+from kernel_foundry.sdk.verdict_text import headline_text
 from tests.domain_values import timing_of
 
 _TIMES = st.lists(st.floats(min_value=1.0, max_value=1e9), min_size=1, max_size=20)

@@ -160,13 +160,13 @@ def test_one_warm_call_is_kept(language):
     """By events each has other inputs than the one before."""
     asked = []
 
-    def measure(plan, _pool, **how):
-        asked.append((plan, how))
+    def measure(settings, _pool, **how):
+        asked.append((settings, how))
         return _warm_block(0.9e6), "claim"
 
     _warm_timer(language, measure)._warm(1e6, pool=None)
-    ((plan, how),) = asked
-    assert bool(plan.redraw_key) is (language is Language.CUDA)
+    ((settings, how),) = asked
+    assert bool(settings.redraw_key) is (language is Language.CUDA)
     assert how == {"keep_count": 1}
 
 

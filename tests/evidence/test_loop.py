@@ -7,9 +7,9 @@ from pathlib import Path
 from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.archive import ArchivedEvaluation, Elite
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.evidence.record import record_of
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution

@@ -23,7 +23,7 @@ from kernel_foundry.plan import (
     parse,
     split,
 )
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.tree import Plan
 from kernel_foundry.sdk.task_file import read_task
 from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host

@@ -7,7 +7,7 @@ from typing import Any
 from evaluator_svc.judge.describe import describe_task
 from kernel_foundry.plan import LIBRARY_OPS, bind, default_configuration, kernels, parse, split
 from kernel_foundry.plan.configuration import constants
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.sequence import (
     BufferArgument,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.in_python import packed
+from kernel_foundry.evidence.python_literal import packed
 from kernel_foundry.evidence.record import read_records
 from kernel_foundry.sdk.export import export
 from kernel_foundry.sdk.export.torch_file import torch_file

@@ -155,13 +155,13 @@ def _requests() -> Mapping[type, object]:
         kernels=(("k",),),
         unit_of_workload=(0,),
     )
-    plan = MeasurePlan(seconds=1.0)
+    settings = MeasurePlan(seconds=1.0)
     prepare = PrepareRequest(source=source, configuration=(), device=device, workloads=(names,))
     return {
         LoadReply: load,
         PrepareReply: prepare,
         StepTimes: StepTimesRequest(workload="w", kernels=("k",), flush_bytes=0),
-        TimeReply: TimeRequest(workload="w", plan=plan, poison=True, keep_count=2),
+        TimeReply: TimeRequest(workload="w", settings=settings, poison=True, keep_count=2),
     }
 
 

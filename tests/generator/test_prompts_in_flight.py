@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from generator_svc.experts import expert_of
 from generator_svc.llm.interface import ModelReply, ModelRequest
-from generator_svc.prompting.in_flight import PromptsInFlight
 from generator_svc.prompting.length import LEAST_MAX_CHARS
+from generator_svc.prompting.prompts_in_flight import PromptsInFlight
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator

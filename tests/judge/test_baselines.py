@@ -15,7 +15,7 @@ from kernel_foundry.domain.evaluation import Baseline, Timing
 from tests.domain_values import timing_of
 from tests.judge.judge_tasks import SOFTMAX, make_task
 
-PLAN = MeasurePlan(seconds=0.01, flush_bytes=0)
+SETTINGS = MeasurePlan(seconds=0.01, flush_bytes=0)
 
 
 def drawn_set() -> InputSet:
@@ -34,7 +34,7 @@ def settled(monkeypatch: pytest.MonkeyPatch, medians_ns: Sequence[float]) -> Bas
             yield timing_of(median_ns)
 
     monkeypatch.setattr(baselines, "_timings", timings)
-    return settled_baseline(EAGER, (), PLAN, open_memory("null:0"))
+    return settled_baseline(EAGER, (), SETTINGS, open_memory("null:0"))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_two_measurements_have_to_agree(
 
 
 def test_a_real_baseline_is_measured_more_than_once() -> None:
-    found = settled_baseline(EAGER, [drawn_set()], PLAN, open_memory("null:0"))
+    found = settled_baseline(EAGER, [drawn_set()], SETTINGS, open_memory("null:0"))
 
     assert found.round_count >= 2
     assert found.timing.median_ns > 0
@@ -77,13 +77,13 @@ def test_eager_is_timed_on_one_thread_too_and_the_faster_counts(
     monkeypatch.setattr(threads, "set_threads", seen.append)
     taken: list[tuple[int, float]] = []
 
-    def timing(measurement: object, plan: MeasurePlan) -> Timing:
+    def timing(measurement: object, settings: MeasurePlan) -> Timing:
         median_ns = 70.0 if seen and seen[-1] == 1 else 1500.0
         taken.append((seen[-1] if seen else 2, median_ns))
         return timing_of(median_ns)
 
     monkeypatch.setattr(baselines, "_timing", timing)
-    found = time_baseline(EAGER, [drawn_set()], PLAN, memory)
+    found = time_baseline(EAGER, [drawn_set()], SETTINGS, memory)
 
     assert taken == [(2, 1500.0), (1, 70.0)]
     assert seen == [1, 2]

@@ -136,9 +136,9 @@ def test_baselines_use_tf32_only_where_the_task_allows_it(
 def test_eager_and_graph_are_timed_by_events(judge: Judge) -> None:
     task = make_task(RELU, rows=4096, cols=4096)
     message, _ = judge.draw(task, task.workloads[0].name, TOLERANCE, (1, 2, 3))
-    plan = MeasurePlan(seconds=0.5, flush_bytes=128 << 20)
+    settings = MeasurePlan(seconds=0.5, flush_bytes=128 << 20)
 
-    baselines = judge.time_baselines(message.draw, plan, ("eager", "cuda_graph"))
+    baselines = judge.time_baselines(message.draw, settings, ("eager", "cuda_graph"))
     judge.release(message.draw)
 
     assert [b.name for b in baselines] == ["eager", "cuda_graph"]

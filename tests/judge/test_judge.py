@@ -35,9 +35,9 @@ def test_slots_are_aligned_and_do_not_overlap(drawn: Drawn) -> None:
 
 def test_eager_is_timed_on_the_inputs_of_a_draw(judge: Judge, drawn: Drawn) -> None:
     draw = drawn(make_task(SOFTMAX)).draw
-    plan = MeasurePlan(seconds=5.0, min_samples=10, max_samples=12, flush_bytes=1 << 20)
+    settings = MeasurePlan(seconds=5.0, min_samples=10, max_samples=12, flush_bytes=1 << 20)
 
-    (baseline,) = judge.time_baselines(draw.draw, plan, ("eager",))
+    (baseline,) = judge.time_baselines(draw.draw, settings, ("eager",))
 
     assert baseline.name == "eager"
     assert 10 <= len(baseline.timing.samples_ns) <= 12

@@ -144,8 +144,8 @@ class Session:
         side.run(kernel, "x", "weight")
         kept = (KeptOutput(seed=0, slot=0),)
         assert not self.asked(lambda: judge.verify_kept(handle, kept)).verdict.is_wrong
-        plan = MeasurePlan(seconds=0.01, min_samples=1, max_samples=1, warmup_calls=0)
-        assert self.asked(lambda: judge.time_baselines(handle, plan, ("eager",)))
+        settings = MeasurePlan(seconds=0.01, min_samples=1, max_samples=1, warmup_calls=0)
+        assert self.asked(lambda: judge.time_baselines(handle, settings, ("eager",)))
         seeds = self.asked(lambda: judge.change_inputs(handle, with_parameters=True)).seeds
         side.run(kernel, "x", "weight")
         assert not self.asked(lambda: judge.verify_changed(handle, seeds)).is_wrong

@@ -23,11 +23,11 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import ProcessLostError
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from landscapes.record import FASTEST_SHARE, MEASUREMENTS, RecordingPlan, record, variants
+from landscapes.record import FASTEST_SHARE, MEASUREMENTS, RecordingSettings, record, variants
 from tests.recipes.reference_graph import admission_of
 
 TASK = Task(name="softmax", reference="class Model: ...", workloads=(Workload(name="default"),))
-PLAN = RecordingPlan(
+SETTINGS = RecordingSettings(
     task=TASK,
     language=Language.SYCL,
     device="",
@@ -81,7 +81,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 async def test_a_landscape_has_a_header_and_a_row_for_each_variant(tmp_path: Path) -> None:
     out = tmp_path / "softmax.jsonl.gz"
     evaluator = _Evaluator()
-    assert await record(evaluator, replace(PLAN, most=40), out) == 0
+    assert await record(evaluator, replace(SETTINGS, most=40), out) == 0
     header, *rows = _lines(out)
     assert header["landscape"] == 1
     assert header["name"] == "softmax-sycl"
@@ -99,8 +99,8 @@ async def test_a_landscape_has_a_header_and_a_row_for_each_variant(tmp_path: Pat
 
 async def test_candidates_are_raced_against_nothing(tmp_path: Path) -> None:
     evaluator = _Evaluator()
-    await record(evaluator, PLAN, tmp_path / "softmax.jsonl.gz")
-    assert len(evaluator.requests) == _wanted(PLAN.most)
+    await record(evaluator, SETTINGS, tmp_path / "softmax.jsonl.gz")
+    assert len(evaluator.requests) == _wanted(SETTINGS.most)
     for request in evaluator.requests:
         assert request.stop_above_ns == ()
         assert not request.use_tools
@@ -109,35 +109,35 @@ async def test_candidates_are_raced_against_nothing(tmp_path: Path) -> None:
 
 async def test_a_recording_that_broke_off_is_gone_on_with(tmp_path: Path) -> None:
     out = tmp_path / "softmax.jsonl.gz"
-    assert await record(_Evaluator(lost_after=3), PLAN, out) == _wanted(PLAN.most) - 3
+    assert await record(_Evaluator(lost_after=3), SETTINGS, out) == _wanted(SETTINGS.most) - 3
     first = _lines(out)[1:]
     assert len(first) == 3
     second = _Evaluator()
-    assert await record(second, PLAN, out) == 0
-    assert len(second.requests) == _wanted(PLAN.most) - 3
+    assert await record(second, SETTINGS, out) == 0
+    assert len(second.requests) == _wanted(SETTINGS.most) - 3
     assert _lines(out)[1:4] == first
 
 
 async def test_rows_of_a_killed_recording_are_kept(tmp_path: Path) -> None:
     """A kill leaves the rows beside the landscape, the last one perhaps cut off."""
     out = tmp_path / "softmax.jsonl.gz"
-    await record(_Evaluator(), PLAN, out)
+    await record(_Evaluator(), SETTINGS, out)
     text = gzip.decompress(out.read_bytes()).decode()
     out.unlink()
     rows = out.with_name(out.name + ".rows")
     rows.write_text(text[:-20])
     evaluator = _Evaluator()
-    assert await record(evaluator, PLAN, out) == 0
+    assert await record(evaluator, SETTINGS, out) == 0
     assert len(evaluator.requests) == 1
     assert not rows.exists()
-    assert len(_lines(out)) == 1 + _wanted(PLAN.most)
+    assert len(_lines(out)) == 1 + _wanted(SETTINGS.most)
 
 
 async def test_rows_of_another_task_are_not_gone_on_with(tmp_path: Path) -> None:
     out = tmp_path / "softmax.jsonl.gz"
-    await record(_Evaluator(), PLAN, out)
+    await record(_Evaluator(), SETTINGS, out)
     before = out.read_bytes()
-    other = replace(PLAN, task=replace(TASK, name="other"))
+    other = replace(SETTINGS, task=replace(TASK, name="other"))
     with pytest.raises(SystemExit, match="recorded with another task"):
         await record(_Evaluator(), other, out)
     assert out.read_bytes() == before
@@ -145,8 +145,8 @@ async def test_rows_of_another_task_are_not_gone_on_with(tmp_path: Path) -> None
 
 async def test_it_ends_in_time(tmp_path: Path) -> None:
     evaluator = _Evaluator()
-    missing = await record(evaluator, replace(PLAN, minutes=0.0), tmp_path / "softmax.jsonl")
-    assert (missing, evaluator.requests) == (_wanted(PLAN.most), [])
+    missing = await record(evaluator, replace(SETTINGS, minutes=0.0), tmp_path / "softmax.jsonl")
+    assert (missing, evaluator.requests) == (_wanted(SETTINGS.most), [])
 
 
 def test_the_plainest_comes_first_and_the_rest_by_the_seed() -> None:
@@ -190,7 +190,7 @@ class _Lucky(_Evaluator):
 
 async def test_the_fastest_are_measured_again_until_they_are_no_lucky_ones(tmp_path: Path) -> None:
     out = tmp_path / "softmax.jsonl.gz"
-    await record(_Lucky(), replace(PLAN, most=40, in_flight=1), out)
+    await record(_Lucky(), replace(SETTINGS, most=40, in_flight=1), out)
     rows = _lines(out)[1:]
     by_time = sorted(rows, key=lambda row: statistics.median(row["times_ns"]))
     # All but the few that were left when nothing was faster turned out to be slow.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive_svc.grids.result import Cell
-from archive_svc.search.selection import SelectionPlan
+from archive_svc.search.selection import Choice
 from generator_svc.recipes import genome
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.fitness import correct_fitness
@@ -23,13 +23,13 @@ from landscapes.search_space import (
 from tests.landscapes.conftest import LANDSCAPES, make_landscape
 
 
-def plan_of(
+def choice_of(
     operator: Operator,
     parent: int | None = None,
     inspirations: tuple[int, ...] = (),
     target: Cell | None = None,
-) -> SelectionPlan:
-    return SelectionPlan(
+) -> Choice:
+    return Choice(
         operator=operator,
         parent=None if parent is None else str(parent),
         inspirations=tuple(map(str, inspirations)),
@@ -57,7 +57,7 @@ def test_mutation_changes_as_few_parameters_as_the_table_allows(
     parent = data.draw(st.integers(0, len(space) - 1))
     target = data.draw(st.none() | st.tuples(*[st.integers(0, 3)] * 3))
     child = LandscapeGenerator(space, seed).propose(
-        plan_of(operator, parent, target=target), number
+        choice_of(operator, parent, target=target), number
     )
     changed = int(space.differing(parent)[child])
     if len(space) == 1:
@@ -74,7 +74,7 @@ def test_combination_takes_every_parameter_from_a_parent(
     space = SearchSpace(LANDSCAPES["separable"])
     first, second = parents
     child = LandscapeGenerator(space, seed).propose(
-        plan_of(Operator.COMBINE, first, (second,)), seed
+        choice_of(Operator.COMBINE, first, (second,)), seed
     )
     codes = space.codes
     assert ((codes[child] == codes[first]) | (codes[child] == codes[second])).all()
@@ -87,7 +87,7 @@ def test_target_draws_mutations_near_it() -> None:
 
     def mean_distance(target: Cell | None) -> float:
         cells = [
-            space.cells[generator.propose(plan_of(Operator.MUTATE, parent, target=target), n)]
+            space.cells[generator.propose(choice_of(Operator.MUTATE, parent, target=target), n)]
             for n in range(300)
         ]
         return float(np.mean([abs(np.subtract(c, (2, 1, 0))).sum() for c in cells if c]))
@@ -99,11 +99,11 @@ def test_target_draws_mutations_near_it() -> None:
 def test_seeds_are_the_same_whatever_was_proposed_between_them() -> None:
     space = SearchSpace(LANDSCAPES["separable"])
     plain, busy = LandscapeGenerator(space, seed=3), LandscapeGenerator(space, seed=3)
-    seeds = [plain.propose(plan_of(Operator.SEED), n) for n in range(8)]
+    seeds = [plain.propose(choice_of(Operator.SEED), n) for n in range(8)]
     found = []
     for number in range(8):
-        found.append(busy.propose(plan_of(Operator.SEED), 2 * number))
-        busy.propose(plan_of(Operator.MUTATE, 5), 2 * number + 1)
+        found.append(busy.propose(choice_of(Operator.SEED), 2 * number))
+        busy.propose(choice_of(Operator.MUTATE, 5), 2 * number + 1)
     assert seeds == found
     assert len(set(seeds)) > 4
 

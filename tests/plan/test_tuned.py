@@ -3,8 +3,8 @@
 import pytest
 
 from kernel_foundry.plan.configuration import default_configuration
+from kernel_foundry.plan.default_values import with_default
 from kernel_foundry.plan.parse import parse
-from kernel_foundry.plan.tuned import with_default
 
 _PLAN = """\
 # größer: a comment that counts more bytes than characters

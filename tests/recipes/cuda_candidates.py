@@ -12,7 +12,7 @@ from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.language import Language
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from tests.cuda_on_host import host_run
 from tests.cuda_on_host.host_run import BoundCandidate
 from tests.recipes.reference_graph import CUDA_DEVICE, admission_of, tensors_of

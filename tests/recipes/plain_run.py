@@ -21,7 +21,7 @@ from kernel_foundry.domain.admission import (
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Tolerance
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from tests.domain_values import workload_admission
 from tests.recipes.plain_modules import Case
 

@@ -19,7 +19,7 @@ from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.language import Language
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry_native.sycl_headers import header_option
 from tests.recipes.modules import ROW_MODULES
 from tests.recipes.reference_graph import DEVICE, admission_of, tensors_of

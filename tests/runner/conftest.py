@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from evaluator_svc.call_draws import draws_file
-from evaluator_svc.messages.exchange import (
-    OUTPUT_SLOTS,
-    Draw,
-    KeptOutput,
-    MeasurePlan,
-    TensorSlot,
-)
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw, KeptOutput, MeasurePlan, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
@@ -156,9 +150,11 @@ class Candidate:
 
     def time(self, *, keep_count: int = 2, redraw_key: int = 0, number: int = 0) -> TimeReply:
         """Take a short measurement."""
-        plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key)
+        settings = MeasurePlan(
+            seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key
+        )
         request = TimeRequest(
-            workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count, number=number
+            workload=WORKLOAD, settings=settings, poison=True, keep_count=keep_count, number=number
         )
         with draws_file(1) as draws:
             return self.ask(request, TimeReply, descriptors=(draws,))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting, Timing
 from kernel_foundry.domain.language import Language
@@ -18,6 +17,7 @@ from kernel_foundry.domain.request import (
     ProposalRequest,
 )
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.evolution import Evolution

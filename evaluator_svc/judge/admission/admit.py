@@ -458,13 +458,13 @@ def _baselines(
     seconds: float,
     is_alone: bool,
 ) -> tuple[Baseline, ...]:
-    plan = MeasurePlan(seconds=seconds, flush_bytes=device.flush_bytes)
+    settings = MeasurePlan(seconds=seconds, flush_bytes=device.flush_bytes)
     sets = admission_sets(item)
     redrawn = redrawn_tensors(item, memory)
-    baselines = [settled_baseline(EAGER, sets, plan, memory, redrawn)]
+    baselines = [settled_baseline(EAGER, sets, settings, memory, redrawn)]
     for name in others:
         try:
-            baselines.append(settled_baseline(name, sets, plan, memory, redrawn))
+            baselines.append(settled_baseline(name, sets, settings, memory, redrawn))
         except BaselineFailedError as error:
             _leave_out(error, found, is_alone=is_alone)
     return tuple(baselines)

@@ -12,14 +12,10 @@ from typing import Final
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from evaluator_svc.graph_products import PRODUCTS
 from evaluator_svc.judge.graph.graph import operands
 from evaluator_svc.judge.inputs.input_set import InputSet
 from kernel_foundry.domain.admission import GraphNode
-
-_COUNTED_BY_TORCH: Final = (
-    "linear", "matmul", "mm", "addmm", "bmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d",
-    "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-)  # fmt: skip
 
 _FREE: Final = frozenset({
     "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "expand_as", "slice",
@@ -77,7 +73,7 @@ def _product_dtype(graph: Sequence[GraphNode]) -> str:
     found = {
         dtypes[operand]
         for node in graph
-        if _operator(node) in _PRODUCTS
+        if _operator(node) in _WITH_FLOPS
         for operand in operands(node)[:1]
         if dtypes.get(operand)
     }
@@ -97,7 +93,7 @@ def _fused_flops(node: GraphNode, shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 def _other_flops(node: GraphNode, shapes: Mapping[str, tuple[int, ...]]) -> int:
     name = _operator(node)
-    if not name or name in _FREE or name in _PRODUCTS:
+    if not name or name in _FREE or name in _WITH_FLOPS:
         return 0
     # A reduction works on what it reads, anything else on what it makes.
     read = [shapes.get(operand, ()) for operand in operands(node)[:1]]
@@ -124,4 +120,4 @@ _FUSED: Final[Mapping[str, Callable[[Sequence[tuple[int, ...]]], int]]] = {
 }
 """Operators that torch's counter misses on some devices."""
 
-_PRODUCTS: Final = frozenset({*_COUNTED_BY_TORCH, *_FUSED})
+_WITH_FLOPS: Final = PRODUCTS.union(_FUSED)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch import fx, nn
 
+from evaluator_svc.graph_products import PRODUCTS
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.operators import operator_name
@@ -46,10 +47,8 @@ _RANDOM: Final = frozenset({
     "rand_like", "randint", "randn", "randn_like", "randperm", "rrelu", "uniform",
 })  # fmt: skip
 
-_PRODUCTS: Final = frozenset({
-    "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "linear", "matmul", "mm",
-})  # fmt: skip
+_LINEAR_PRODUCTS: Final = PRODUCTS - {"einsum"}
+"""Products that a sum of their results can be taken before: einsum may be anything."""
 
 _LINEAR: Final = frozenset({"add", "add_", "sub", "sub_", "neg"})
 """Operators that a sum passes through whatever they take."""
@@ -310,7 +309,7 @@ def _independent(
 
 def _only_summed(nodes: Sequence[fx.Node]) -> Iterator[tuple[str, str]]:
     for node in nodes:
-        if _name(node) not in _PRODUCTS:
+        if _name(node) not in _LINEAR_PRODUCTS:
             continue
         follower = _sole_user(node)
         while follower is not None and _passes_sum(follower):

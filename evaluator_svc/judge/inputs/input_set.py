@@ -112,7 +112,7 @@ class InputSet:
         """
         tensors = self.inputs if inputs is None else inputs
         values = self.arguments.values(tensors)
-        model = bind_state(self.module.model, self.state if state is None else state)
+        model = with_state(self.module.model, self.state if state is None else state)
         mode: AbstractContextManager[object] = nullcontext()
         if dtype is torch.float64 or (dtype is not None and self.module.is_narrow):
             values = tree_map(partial(widened, dtype=dtype), values)
@@ -134,7 +134,7 @@ class InputSet:
 
     def callable_model(self) -> tuple[nn.Module, list[Any]]:
         """Return the reference bound to this seed's parameters, and its arguments."""
-        return bind_state(self.module.model, self.state), self.arguments.values(self.inputs)
+        return with_state(self.module.model, self.state), self.arguments.values(self.inputs)
 
     @contextmanager
     def _unchanged(self, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
@@ -148,7 +148,7 @@ class InputSet:
                 )
 
 
-def bind_state(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
+def with_state(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     """Return a copy of `model` that uses the parameters of `state` without copying them.
 
     Buffers are copied: forward in training mode changes running statistics. On a GPU the weights

@@ -17,7 +17,7 @@ from evaluator_svc.judge.reference.operators import operator_name
 _LOST_BITS: Final = 0x1FFF
 """The 13 bits of a float32's mantissa that TF32 does not have."""
 
-_PRODUCTS: Final = frozenset(
+_CUT_OPERATORS: Final = frozenset(
     {
         "mm",
         "bmm",
@@ -74,7 +74,7 @@ class Tf32Operands(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Run the operator on cut operands where it is a product."""
-        if operator_name(func) in _PRODUCTS:
+        if operator_name(func) in _CUT_OPERATORS:
             args = tree_map(_cut, args)
         return func(*args, **(kwargs or {}))
 

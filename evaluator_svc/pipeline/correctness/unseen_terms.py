@@ -8,17 +8,14 @@ can tell the draws that would show it.
 import math
 from typing import Final
 
+from evaluator_svc.graph_products import PRODUCTS
 from evaluator_svc.languages import backend_of
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.facts import INT8
 from kernel_foundry.domain.admission import Admission, Distribution, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.task import Task
 
-_PRODUCTS: Final = frozenset({
-    "linear", "matmul", "mm", "addmm", "bmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d",
-    "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "scaled_dot_product_attention",
-})  # fmt: skip
+_AVERAGING: Final = PRODUCTS | {"scaled_dot_product_attention"}
 
 _AVERAGED: Final = 64
 """Elements of products for each output, from which their errors are three bits smaller in it."""
@@ -42,7 +39,7 @@ def hidden_because(admission: Admission, workload: str) -> str:
     """Return why the errors of a workload's products do not show in its outputs; empty: they do."""
     here = next((w for w in admission.workloads if w.workload == workload), None)
     nodes = here.graph if here is not None else ()
-    products = [math.prod(n.shape) for n in nodes if _base(n.op) in _PRODUCTS]
+    products = [math.prod(n.shape) for n in nodes if _base(n.op) in _AVERAGING]
     if here is None or not products:
         return ""
     outputs = sum(math.prod(t.shape) for t in here.tensors if t.role is TensorRole.OUTPUT)

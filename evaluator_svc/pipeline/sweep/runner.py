@@ -141,11 +141,11 @@ class SweepRunner:
                 return tried
             self._poison()  # else the next one, should it write nothing, would find these outputs
             return Block(timed=tried.timed, benchmark_ms=tried.benchmark_ms)
-        process, plan = self._opened(), self._plan(_BLOCK_SAMPLES, warmup_calls=1)
+        process, settings = self._opened(), self._settings(_BLOCK_SAMPLES, warmup_calls=1)
         started = time.perf_counter()
         timed: list[TimeReply] = []
         for inputs in self._timed_inputs():
-            block = self._measure(process, inputs, built.number, plan, keep=0)
+            block = self._measure(process, inputs, built.number, settings, keep=0)
             if isinstance(block, CandidateFailure):
                 return self._settled(built.number, block)
             timed.append(block)
@@ -283,28 +283,32 @@ class SweepRunner:
             self._filled.add(workload)
         keep = keep_count(inputs.draw)
         # The run has just warmed everything up.
-        plan = self._plan(_FIRST_SAMPLES, warmup_calls=0)
+        settings = self._settings(_FIRST_SAMPLES, warmup_calls=0)
         if is_suspicious:
-            once = dataclasses.replace(plan, min_samples=1, max_samples=1)
+            once = dataclasses.replace(settings, min_samples=1, max_samples=1)
             timed = self._measure(process, inputs, number, once, keep=keep)
             if isinstance(timed, CandidateFailure):
                 return timed
             if min(timed.samples_ns) > _CLEARLY_SLOWER * limit_ns:
                 return timed
-        plan = dataclasses.replace(plan, stop_above_ns=limit_ns, stop_factor=_SLOWER)
-        return self._measure(process, inputs, number, plan, keep=keep)
+        settings = dataclasses.replace(settings, stop_above_ns=limit_ns, stop_factor=_SLOWER)
+        return self._measure(process, inputs, number, settings, keep=keep)
 
     def _measure(
         self,
         process: ChildProcess,
         inputs: DrawnInputs,
         number: int,
-        plan: MeasurePlan,
+        settings: MeasurePlan,
         *,
         keep: int,
     ) -> TimeReply | CandidateFailure:
         request = TimeRequest(
-            workload=inputs.draw.workload, plan=plan, poison=True, keep_count=keep, number=number
+            workload=inputs.draw.workload,
+            settings=settings,
+            poison=True,
+            keep_count=keep,
+            number=number,
         )
         with draws_file(secrets.randbits(63)) as draws:
             timed = measure(
@@ -314,7 +318,7 @@ class SweepRunner:
             return nonsense("timing the kernels", "no samples")
         return timed
 
-    def _plan(self, samples: tuple[int, int], *, warmup_calls: int) -> MeasurePlan:
+    def _settings(self, samples: tuple[int, int], *, warmup_calls: int) -> MeasurePlan:
         fewest, most = samples
         return MeasurePlan(
             seconds=_BLOCK_SHARE * self._request.limits.timing_seconds,

@@ -53,13 +53,13 @@ def check_baselines(
     quick = min(
         (b for b in known if b.name not in _SLOW_TO_START), key=lambda b: b.timing.median_ns
     )
-    plan = MeasurePlan(
+    settings = MeasurePlan(
         seconds=_QUICK_SECONDS,
         min_samples=_QUICK_SAMPLES[0],
         max_samples=_QUICK_SAMPLES[1],
         flush_bytes=flush_bytes,
     )
-    now = time_baselines(plan, (quick.name,))
+    now = time_baselines(settings, (quick.name,))
     if not now or holds(quick.timing, now[0].timing):
         return BaselineComparison(baselines=known)
     whole = MeasurePlan(seconds=seconds, flush_bytes=flush_bytes)

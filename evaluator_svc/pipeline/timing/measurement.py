@@ -73,7 +73,7 @@ def measure(
         process,
         request,
         TimeReply,
-        seconds=2.0 * request.plan.seconds + run_seconds,
+        seconds=2.0 * request.settings.seconds + run_seconds,
         doing="timing the kernels",
         descriptors=descriptors,
     )

@@ -225,7 +225,7 @@ class WorkloadTimer:
         verdicts: list[KeptVerdict] = []
         baselines: list[tuple[Baseline, ...]] = []
         for _ in range(count):
-            plan = MeasurePlan(
+            of_block = MeasurePlan(
                 seconds=settings.seconds / count,
                 flush_bytes=self._flush_bytes,
                 stop_above_ns=settings.stop_above_ns,
@@ -234,7 +234,7 @@ class WorkloadTimer:
             )
             self._judge.poison(self._draw.draw)
             order = () if self._guests is None else self._guests.order()
-            taken = self._measure(plan, pool, keep_count=keep_count(self._draw), guests=order)
+            taken = self._measure(of_block, pool, keep_count=keep_count(self._draw), guests=order)
             if isinstance(taken, CandidateFailure):
                 return taken
             block, kept = taken
@@ -244,7 +244,7 @@ class WorkloadTimer:
                 made = block[0].guest_calls
                 self._guest_verdicts += self._guests.verdicts(self._judge, order, made)
             if settings.fresh_baselines:
-                baselines.append(self._judge.time_baselines(self._draw.draw, plan, names))
+                baselines.append(self._judge.time_baselines(self._draw.draw, of_block, names))
             is_slow = block[0].stop_reason is StopReason.SLOWER_THAN_INCUMBENT
             is_wrong = verdicts[-1].verdict.is_wrong or any(
                 verdict.is_wrong for verdict in self._guest_verdicts
@@ -272,13 +272,13 @@ class WorkloadTimer:
         self._judge.poison(self._draw.draw)
         for pause_seconds in _WARM_PAUSES_SECONDS:
             time.sleep(pause_seconds)
-            plan = MeasurePlan(
+            settings = MeasurePlan(
                 seconds=self._settings.warm_seconds,
                 min_samples=5,
                 max_samples=_WARM_SAMPLES,
                 redraw_key=secrets.randbits(63) if is_redrawn else 0,
             )
-            taken = self._measure(plan, pool, keep_count=_KEPT_WARM_CALLS)
+            taken = self._measure(settings, pool, keep_count=_KEPT_WARM_CALLS)
             if isinstance(taken, CandidateFailure):
                 return taken
             (timed, claim), kept = taken
@@ -305,7 +305,7 @@ class WorkloadTimer:
 
     def _measure(
         self,
-        plan: MeasurePlan,
+        settings: MeasurePlan,
         pool: PoolReady,
         *,
         keep_count: int,
@@ -316,7 +316,7 @@ class WorkloadTimer:
         drawn = self._guests.drawn if self._guests is not None and guests else None
         request = TimeRequest(
             workload=self._draw.workload,
-            plan=plan,
+            settings=settings,
             poison=True,
             keep_count=keep_count,
             guests=None if drawn is None else drawn.draw,
@@ -335,7 +335,7 @@ class WorkloadTimer:
             after = CoreTimes.of(self._process.process_id)
         if isinstance(timed, CandidateFailure):
             return timed
-        is_unprepared = plan.redraw_key and self._settings.is_prepared and not timed.prepare_ns
+        is_unprepared = settings.redraw_key and self._settings.is_prepared and not timed.prepare_ns
         if not has_times(timed) or is_unprepared or (guests and not timed.guest_calls):
             return _no_times()
         claim = Claim(
@@ -350,7 +350,7 @@ class WorkloadTimer:
         )
         kept = KeptClaim(
             draws_seed=draws_seed,
-            redraw_key=plan.redraw_key,
+            redraw_key=settings.redraw_key,
             set_count=pool.set_count,
             keep_count=keep_count,
             has_guests=bool(guests),

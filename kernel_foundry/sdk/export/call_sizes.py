@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.names import ScalarValue
 from kernel_foundry.sdk.export.winner import Winner
 from kernel_foundry.task_source import parse_reference, size_constants

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.plan.dtypes import DTYPE_BYTES
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.signature import kernels
 from kernel_foundry.sdk.export.c_text import c_comment, c_real, c_string, c_value
 from kernel_foundry.sdk.export.call_sizes import FIXED, CallNumber, CallSizes

@@ -13,8 +13,8 @@ from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.in_python import NAME, packed
-from kernel_foundry.plan.from_domain import name_table
+from kernel_foundry.evidence.python_literal import NAME, packed
+from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.signature import KernelParameter, KernelSignature, kernels
 from kernel_foundry.sdk.export.plan_function import plan_function
 from kernel_foundry.sdk.export.winner import Winner, sizes_in_module, tensors_of

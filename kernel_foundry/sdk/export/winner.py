@@ -10,7 +10,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome, ObjectCode, Sett
 from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.plan.configuration import chosen_values, constants
-from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.tree import Plan, TuneValue
 from kernel_foundry.sdk.client import Foundry

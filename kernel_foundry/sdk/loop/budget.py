@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from kernel_foundry.domain.archive import RunBudget
-from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND
+from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
 
 DEFAULT_EVALUATIONS: Final = 40
 """Of a run that is given neither a length nor a cap on money."""

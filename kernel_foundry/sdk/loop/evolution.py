@@ -23,7 +23,7 @@ from kernel_foundry.domain.request import (
     ProposalOutcome,
     Yardstick,
 )
-from kernel_foundry.domain.unreadable import unreadable_candidate
+from kernel_foundry.domain.unreadable_candidate import unreadable_candidate
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     DeviceMemoryError,

@@ -9,7 +9,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.printable import printable
-from kernel_foundry.sdk.view import (
+from kernel_foundry.sdk.verdict_text import (
     bits_text,
     configuration_text,
     count_text,

@@ -8,12 +8,12 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import report_path
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.kept_sweeps import kept_sweeps
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.mechanism_use import mechanism_use
 from kernel_foundry.sdk.report.chart import speedup_chart
 from kernel_foundry.sdk.report.environment import report_environment
 from kernel_foundry.sdk.run_account import ask_account
+from kernel_foundry.sdk.sweep_files import kept_sweeps
 
 
 def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:

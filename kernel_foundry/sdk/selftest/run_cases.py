@@ -13,7 +13,7 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
-from kernel_foundry.domain.unreadable import unreadable_candidate
+from kernel_foundry.domain.unreadable_candidate import unreadable_candidate
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Evaluator

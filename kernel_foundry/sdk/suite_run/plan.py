@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES, RunBudget
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.run_name import is_run_name
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS

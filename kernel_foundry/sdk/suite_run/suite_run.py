@@ -4,7 +4,7 @@ Each run is an optimisation like any other (`sdk/optimization.py`), under a name
 the suite's. So a suite that was killed goes on as its runs do: what is finished in the archive is
 taken as it is, what was begun is resumed there, and nothing is judged twice. The queue on disk
 (`store/`) holds what the archive does not know: device and budget of each run, and why one was
-refused. What a run gets of the suite's budget is computed in `shares.py`.
+refused. What a run gets of the suite's budget is computed in `budget_shares.py`.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, RunResult
 from kernel_foundry.sdk.optimization import optimize, resume
+from kernel_foundry.sdk.suite_run.budget_shares import left_of, minutes_share, share, whole_share
 from kernel_foundry.sdk.suite_run.entry import EntryState, Progress, SuiteEntry
 from kernel_foundry.sdk.suite_run.progress import (
     EntryEvent,
@@ -44,7 +45,6 @@ from kernel_foundry.sdk.suite_run.progress import (
     SuiteListener,
     WaitEvent,
 )
-from kernel_foundry.sdk.suite_run.shares import left_of, minutes_share, share, whole_share
 from kernel_foundry.sdk.suite_run.starting_points import starting_points
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite

@@ -15,13 +15,13 @@ from kernel_foundry.domain.finding import headline
 from kernel_foundry.domain.fitness import distrusted_fitness, fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.evidence.record import EvidenceRecord
+from kernel_foundry.sdk.verdict_text import duration, speedup_text
 from kernel_foundry.sdk.verification.compare_checks import (
     TRUST_IN_TIMES,
     compare_checks,
     compare_trust,
 )
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
-from kernel_foundry.sdk.view import duration, speedup_text
 
 _DEVICE: Final = ("device", "threads")
 _SOFTWARE: Final = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernel_foundry.domain.bounds import NEVER
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
 
 _AT_BOUND = StopCause.TRAFFIC_BOUND

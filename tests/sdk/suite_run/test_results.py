@@ -15,7 +15,7 @@ from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.sdk.report.suite import write_suite_report
+from kernel_foundry.sdk.report.suite_report import write_suite_report
 from kernel_foundry.sdk.suite_run.comparison import Change, compare
 from kernel_foundry.sdk.suite_run.entry import EntryState
 from kernel_foundry.sdk.suite_run.kernelbench_files import baseline_times, eval_results, level_of

@@ -10,11 +10,11 @@ from click.testing import CliRunner, Result
 
 from kernel_foundry.cli.main import cli
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.paths import sweeps_dir
 from kernel_foundry.ports import Evaluator, Generator
-from kernel_foundry.sdk import client, kept_sweeps
+from kernel_foundry.sdk import client, sweep_files
 from kernel_foundry.sdk.local import Directory, Targets
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import Event, RunResult, SweepEvent, UnsavedSweepEvent
@@ -76,7 +76,7 @@ def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) 
     resume(events.append)
     swept = {e.candidate.digest[:12]: e for e in events if isinstance(e, SweepEvent)}
 
-    files = kept_sweeps.kept_sweeps("run")
+    files = sweep_files.kept_sweeps("run")
     assert 0 < len(first) < len(swept)
     assert {path.stem for path in files} == set(swept)
     for path in files:
@@ -89,7 +89,7 @@ def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) 
 def test_the_command_says_where_they_lie(data: Path) -> None:
     done = kfoundry(data, "optimize", "TASK", "--run", "run", "--evaluations", "60")
     assert not done.exception, done.output
-    files = kept_sweeps.kept_sweeps("run")
+    files = sweep_files.kept_sweeps("run")
     assert files
     line = f"landscapes of sweeps (T4 files: {len(files)}): {data / 'sweeps' / 'run'}"
     assert line in done.stdout

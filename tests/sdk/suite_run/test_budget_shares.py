@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_foundry.sdk.suite_run.shares import left_of, minutes_share, share, whole_share
+from kernel_foundry.sdk.suite_run.budget_shares import left_of, minutes_share, share, whole_share
 
 AMOUNTS = st.floats(0.01, 1e6)
 

@@ -1,9 +1,9 @@
-"""Draws by weight: those of numpy's `choice`, without its checks, which cost more than they."""
+"""Random choices by weight, as numpy's `choice` makes them, without its checks, which cost more."""
 
 import numpy as np
 
 
-def draw(rng: np.random.Generator, weights: np.ndarray) -> int:
+def choose(rng: np.random.Generator, weights: np.ndarray) -> int:
     """Return an index, likelier the larger its weight.
 
     Args:
@@ -13,8 +13,8 @@ def draw(rng: np.random.Generator, weights: np.ndarray) -> int:
     return int(_indices(weights, rng.random()))
 
 
-def draw_distinct(rng: np.random.Generator, weights: np.ndarray, count: int) -> list[int]:
-    """Return `count` different indices in the order of their draws; arguments as in `draw`."""
+def choose_distinct(rng: np.random.Generator, weights: np.ndarray, count: int) -> list[int]:
+    """Return `count` different indices, the first choice first; arguments as in `choose`."""
     left = weights.copy()
     drawn: list[int] = []
     while len(drawn) < count:
