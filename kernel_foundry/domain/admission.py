@@ -116,8 +116,8 @@ class Distribution(StrEnum):
     DENSE = "dense"
     """Inputs without the zeros that lie at the same places in every draw."""
     EXTREMES = "extremes"
-    """Rows of masks that keep all or nothing, rows of shares with zeros or with a single one,
-    labels that a loss is to ignore."""
+    """Rows of masks that keep all or nothing, or begin or end with a run; NaN where a mask leaves
+    it unread; rows of shares with zeros or with a single one, labels that a loss is to ignore."""
     NEAR_ONE = "near_one"
     """Around one, so that products of many do not vanish; of references that multiply or add up
     many."""
@@ -126,6 +126,12 @@ class Distribution(StrEnum):
     references."""
     ABSOLUTE = "absolute"
     """Whole numbers of up to 240, which every format holds, where LARGE does not reach so far."""
+    FAR = "far"
+    """Rows of tens of thousands with one sign, rows with runs of minus infinity; in float16 rows of
+    hundreds, whose squares overflow."""
+    PLACES = "places"
+    """Places and classes of which most are one and neighbours alike, offsets with empty stretches
+    and a long one, lengths of zero, of the whole row and beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,8 @@ _OF_OTHERS = (
     Distribution.NEAR_ONE,
     Distribution.NEAR_ZERO,
     Distribution.ABSOLUTE,
+    Distribution.FAR,
+    Distribution.PLACES,
 )
 """Of inputs that are bound in some way or have a certain size, and of references that iterate."""
 _OF_INPUTS = [d for d in Distribution if "weight" not in d.value and d not in _OF_OTHERS]
@@ -70,6 +72,7 @@ def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
         Distribution.OUTLIERS: True,
         Distribution.FEW: True,
         Distribution.NEGATIVE: True,
+        Distribution.FAR: True,
     }
 
 
@@ -385,3 +388,53 @@ def test_moments_about_the_first_element_are_honest(distribution: Distribution) 
             # In units of what is allowed, and far from it.
             error = (actual - exact).abs() / (exact.abs() + exact.square().mean().sqrt())
             assert float(error.max()) < factor * TOLERANCE.rtol / 2
+
+
+_MASKED = """
+def forward(self, x, mask):
+    return torch.where(mask, x, 0.0).sum(-1)
+"""
+_LENGTHS = """
+def forward(self, x, lengths):
+    keeps = torch.arange(x.shape[1]) < lengths[:, None]
+    return (x * keeps).sum(-1) / lengths.clamp(min=1)
+"""
+_ADDED = """
+def forward(self, x, index):
+    return torch.zeros(8, x.shape[1]).index_add(0, index, x)
+"""
+
+
+def test_what_a_mask_leaves_out_is_no_number_and_may_be_a_run() -> None:
+    inputs = "[torch.randn(rows, cols), torch.rand(rows, cols) < 0.5]"
+    prepared = _prepared(make_task(_MASKED, inputs=inputs, rows=64, cols=64))
+    x, mask = with_distribution(prepared, prepared.input_set(5), Distribution.EXTREMES).inputs
+    assert torch.equal(x.isnan(), ~mask)
+    begins_late = (mask.int().argmax(-1) > 16) & mask.any(-1)
+    assert int(begins_late.count_nonzero()) >= 2
+
+
+def test_minus_infinity_is_tried_where_the_reference_gives_numbers() -> None:
+    prepared = _prepared(make_task(SOFTMAX, rows=64, cols=64))
+    (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
+    assert bool((x == -torch.inf).any())
+    assert float(x[x.isfinite()].abs().max()) < 100  # whose exponentials rounding would decide
+    prepared = _prepared(make_task(_LARGEST, rows=64, cols=64))
+    (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
+    assert bool((x.amax(-1) < -10000).any())
+    assert bool((x.amin(-1) > 10000).any())
+
+
+def test_lengths_are_none_all_and_beyond() -> None:
+    inputs = "[torch.randn(rows, cols), torch.randint(1, cols, (rows,))]"
+    prepared = _prepared(make_task(_LENGTHS, inputs=inputs, rows=64, cols=64))
+    _, lengths = with_distribution(prepared, prepared.input_set(5), Distribution.PLACES).inputs
+    for count in (lengths == 0, lengths == 64, lengths > 64):
+        assert bool(count.any())
+
+
+def test_most_places_are_one() -> None:
+    inputs = "[torch.randn(rows, cols), torch.randint(0, 8, (rows,))]"
+    prepared = _prepared(make_task(_ADDED, inputs=inputs, rows=64, cols=64))
+    _, index = with_distribution(prepared, prepared.input_set(5), Distribution.PLACES).inputs
+    assert int(index.bincount().max()) > 30

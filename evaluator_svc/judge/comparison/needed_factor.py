@@ -45,6 +45,8 @@ _TIED: Final = (
     Distribution.NEGATIVE,
     Distribution.EXTREMES,
     Distribution.ABSOLUTE,
+    Distribution.FAR,
+    Distribution.PLACES,
 )
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)

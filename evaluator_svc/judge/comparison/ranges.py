@@ -291,10 +291,18 @@ _WORDS = {
     "negative": "inputs of which none is above zero, rows of different magnitudes",
     "alike": "inputs that are alike, some rows of them moved",
     "dense": "inputs without the zeros that lie alike in every draw",
-    "extremes": "masks that keep all or nothing, shares of zero or one, or labels to be ignored",
+    "extremes": (
+        "masks that keep all, nothing or no run, with NaN where nothing is read, shares of zero or"
+        " one, or labels to be ignored"
+    ),
     "near_one": "inputs around one",
     "near_zero": "inputs near zero",
     "absolute": "inputs of whole numbers up to 240",
+    "far": "inputs with rows of large values of one sign, and with minus infinity in some rows",
+    "places": (
+        "places of which most are one, offsets with empty stretches, or lengths of zero, of the"
+        " whole row and beyond"
+    ),
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -327,10 +335,18 @@ _HINTS = {
         " `constants`."
     ),
     "extremes": (
-        "Do as the reference does where a mask keeps nothing, a share is zero, or a label is the"
-        " loss's ignore_index."
+        "Do as the reference does where a mask keeps nothing of a row or of a block, a share is"
+        " zero, or a label is the loss's ignore_index. Select by a mask: NaN times zero is NaN."
     ),
     "near_one": "Leave out no factor: products of many need not vanish.",
     "near_zero": "Leave out no factor: products of many need not vanish.",
     "absolute": "Subtract the maximum before exp, whatever size inputs usually have.",
+    "far": (
+        "Begin a maximum at minus infinity, leave out what is minus infinity before two are"
+        " subtracted, and square what is 16 bits wide in float32."
+    ),
+    "places": (
+        "Add with atomics or by one work-item for each place, count on no most for a place, and"
+        " bound lengths by the row."
+    ),
 }

@@ -11,6 +11,7 @@ from functools import cached_property
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from evaluator_svc.judge.inputs.defined_values import DefinedValues
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.output_formats import output_roundings
 from evaluator_svc.judge.inputs.parameters import RedrawRule, dense, fixed, redraw, redraw_rules
@@ -145,13 +146,13 @@ class PreparedWorkload:
         self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
         """Whether admission does without copies."""
         self.large_sign: float | None = None
-        """Which sign large inputs get; None, as the next three, until `distributions.py` asks."""
+        """Which sign large inputs get; None, as the next two, until `distributions.py` asks."""
         self.any_integer_sign: bool | None = None
         """Whether large integers have both signs."""
-        self.has_empty_rows: bool | None = None
-        """Whether masks may keep nothing of a row."""
         self.any_weight_sign: bool | None = None
         """Whether unusual parameters have both signs."""
+        self.defined = DefinedValues()
+        """Which rows of unusual values the reference gives numbers on."""
         self.redrawn: tuple[str, ...] | None = None
         """As which type each input and parameter is redrawn before a timed call; None until
         `call_inputs.py` has found out."""

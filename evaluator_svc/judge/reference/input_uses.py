@@ -31,6 +31,12 @@ _CLASSES: Final = ("eq", "ne")
 _ORDERS: Final = ("ge", "gt", "le", "lt")
 """…and that compare in order, with places too."""
 _LOSS: Final = "nll_loss"
+_WRITING: Final = frozenset({
+    "index_copy", "index_copy_", "index_put", "index_put_", "put", "put_", "scatter", "scatter_",
+})  # fmt: skip
+"""Operators of which the last of several values for one place stays, whichever that is."""
+_WRITTEN: Final = ("source", "src", "values")
+"""Names of their arguments for the values."""
 
 _Inputs = frozenset[int]
 
@@ -43,6 +49,10 @@ class InputUses:
     """Those that say where something is, how much of it, or of which class."""
     ignored: Mapping[int, int]
     """Which label of a loss's classes says that there is none."""
+    lengths: Mapping[int, int]
+    """How long a row is of which they say how much there is."""
+    overwriting: frozenset[int]
+    """Places that are written to: what equal ones come to is left open."""
 
 
 class InputTrace(TorchDispatchMode):
@@ -60,11 +70,18 @@ class InputTrace(TorchDispatchMode):
             self._sources[tensor] = frozenset({index})
         self._places = set[int]()
         self._ignored = dict[int, int]()
+        self._lengths = dict[int, int]()
+        self._overwriting = set[int]()
 
     @property
     def uses(self) -> InputUses:
         """What was found so far."""
-        return InputUses(places=frozenset(self._places), ignored=dict(self._ignored))
+        return InputUses(
+            places=frozenset(self._places),
+            ignored=dict(self._ignored),
+            lengths=dict(self._lengths),
+            overwriting=frozenset(self._overwriting),
+        )
 
     def __torch_dispatch__(
         self,
@@ -104,6 +121,8 @@ class InputTrace(TorchDispatchMode):
             self._places |= every
         for argument in _PLACES.intersection(sources):
             self._places |= sources[argument]
+            if _overwrites(name, given):
+                self._overwriting |= sources[argument]
         if name in _SHIFTS:
             self._places |= sources["other"]
         if _LOSS in name:
@@ -111,10 +130,19 @@ class InputTrace(TorchDispatchMode):
             self._ignored |= dict.fromkeys(sources["target"], given["ignore_index"])
         if name in _CLASSES and not all(sources[side] for side in ("self", "other")):
             self._places |= every
-        if name in _ORDERS and any(
-            not sources[side] and _has_elements(given[side]) for side in ("self", "other")
-        ):
+        if name in _ORDERS:
+            self._note_order(given, sources, every)
+
+    def _note_order(
+        self, given: Mapping[str, Any], sources: Mapping[str, _Inputs], every: _Inputs
+    ) -> None:
+        for side in ("self", "other"):
+            if sources[side] or not _has_elements(given[side]):
+                continue
             self._places |= every
+            length = _row_length(given[side])
+            if length:
+                self._lengths |= dict.fromkeys(every, length)
 
     def _follow(self, name: str, result: Any, written: Sequence[Any], every: _Inputs) -> None:
         if name in ALONE:
@@ -131,3 +159,18 @@ class InputTrace(TorchDispatchMode):
 
 def _has_elements(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.numel() > 1
+
+
+def _overwrites(name: str, given: Mapping[str, Any]) -> bool:
+    if "unpool" in name:
+        return True
+    is_writing = name in _WRITING and not given.get("accumulate")
+    return is_writing and any(_has_elements(given.get(source)) for source in _WRITTEN)
+
+
+def _row_length(tensor: torch.Tensor) -> int:
+    """Return how many whole numbers from zero on there are; 0 where there are others."""
+    if tensor.is_floating_point() or tensor.dtype is torch.bool:
+        return 0
+    numbers = torch.arange(tensor.numel(), device=tensor.device, dtype=tensor.dtype)
+    return tensor.numel() if torch.equal(tensor.reshape(-1), numbers) else 0

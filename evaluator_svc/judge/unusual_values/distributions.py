@@ -13,10 +13,12 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.defined_values import Lengths
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.reference.formats import FLOAT8, computable
 from evaluator_svc.judge.tensors.structure import keeps_structure
+from evaluator_svc.judge.tensors.tensor_parts import rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
 from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.unusual_values.changed_values import (
@@ -27,8 +29,10 @@ from evaluator_svc.judge.unusual_values.changed_values import (
     weights,
 )
 from evaluator_svc.judge.unusual_values.dense_inputs import with_dense_inputs
-from evaluator_svc.judge.unusual_values.extreme_rows import with_extreme_rows
+from evaluator_svc.judge.unusual_values.extreme_rows import extreme_rows, with_extreme_rows
+from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
+from evaluator_svc.judge.unusual_values.unusual_places import LENGTHS, with_unusual_places
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 
@@ -53,6 +57,13 @@ _SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
 """They ask which signs the reference is defined on."""
 _OF_MANY: Final = (Distribution.NEAR_ONE, Distribution.NEAR_ZERO)
 """Of references that multiply or add up many elements."""
+
+_UNITS: Final = 4
+"""Units in the last place that large values are moved by…"""
+_NEAR: Final = 2.0**-14
+"""…what that may move, of the largest result…"""
+_NEAR_16_BIT: Final = 2.0**-4
+"""…and in 16 bits, which is less than what an overflow does."""
 
 
 def with_distribution(
@@ -92,11 +103,31 @@ def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 
 
 def _with_extremes(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
-    if prepared.has_empty_rows is None:
+    if prepared.defined.extreme_rows is None:
+        found = extreme_rows(prepared, partial(_is_defined, prepared))
+        prepared.defined.extreme_rows = found
+    return with_extreme_rows(prepared, input_set, prepared.defined.extreme_rows)
+
+
+def _with_far_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if prepared.defined.far_rows is None:
+        prepared.defined.far_rows = far_rows(
+            prepared, partial(_is_defined, prepared), partial(_is_well_defined, prepared)
+        )
+    return with_far_rows(prepared, input_set, prepared.defined.far_rows)
+
+
+def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if prepared.defined.lengths is None:
         ordinary = prepared.input_set(PREPARATION_SEED)
-        empty = with_extreme_rows(prepared, ordinary, has_empty=True)
-        prepared.has_empty_rows = empty is not ordinary and _is_defined(prepared, empty)
-    return with_extreme_rows(prepared, input_set, has_empty=prepared.has_empty_rows)
+
+        def is_taken(lengths: Lengths) -> bool:
+            return _is_defined(prepared, with_unusual_places(prepared, ordinary, lengths))
+
+        has_lengths = bool(prepared.input_uses.lengths) and not prepared.sizes_by_values
+        tried = LENGTHS if has_lengths else LENGTHS[-1:]
+        prepared.defined.lengths = next(filter(is_taken, tried), LENGTHS[-1])
+    return with_unusual_places(prepared, input_set, prepared.defined.lengths)
 
 
 _OF_THE_SET: Final = {
@@ -104,6 +135,8 @@ _OF_THE_SET: Final = {
     Distribution.ALIKE: with_alike_inputs,
     Distribution.DENSE: with_dense_inputs,
     Distribution.EXTREMES: _with_extremes,
+    Distribution.FAR: _with_far_rows,
+    Distribution.PLACES: _with_places,
 }
 """Distributions that need more than one tensor, or to know what the reference takes it for."""
 
@@ -139,6 +172,50 @@ def _is_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
         return all(bool(computable(output).isfinite().all()) for output in changed.expected())
     except TaskInvalidError:
         return False
+
+
+def _is_well_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
+    """Return whether the reference gives numbers that neither rounding nor its formats decide.
+
+    A reference that overflows in float16 asks nobody to do better. Differences of large values are
+    rounding errors of these: it is asked where the two largest of each row are nearly the same.
+    """
+    if not _is_defined(prepared, changed):
+        return False
+    is_narrow = prepared.module.is_narrow
+    if is_narrow and not _are_near(changed.run(), changed.expected(), _NEAR_16_BIT):
+        return False
+    tied = changed.with_inputs([_with_ties(tensor) for tensor in changed.inputs])
+    moved = tied.with_inputs([_moved(tensor) for tensor in tied.inputs])
+    return _are_near(moved.expected(), tied.expected(), _NEAR_16_BIT if is_narrow else _NEAR)
+
+
+def _are_near(ones: Sequence[torch.Tensor], others: Sequence[torch.Tensor], share: float) -> bool:
+    return all(
+        bool((one.double() - other.double()).abs().max() <= share * other.double().abs().max())
+        for one, other in zip(ones, others, strict=True)
+        if one.is_floating_point() and one.numel()
+    )
+
+
+def _with_ties(tensor: torch.Tensor) -> torch.Tensor:
+    """Return rows whose largest element has a neighbour as large."""
+    if not tensor.is_floating_point() or tensor.dtype in FLOAT8 or not tensor.numel():
+        return tensor
+    rows = rows_of(tensor).clone(memory_format=torch.contiguous_format)
+    largest, places = rows.max(-1, keepdim=True)
+    places = torch.where(places % 2 == 0, places + 1, places - 1)
+    rows.scatter_(1, places.clamp(max=rows.shape[1] - 1), largest)
+    return rows.reshape(tensor.shape)
+
+
+def _moved(tensor: torch.Tensor) -> torch.Tensor:
+    """Return every second element some rounding errors larger."""
+    if not tensor.is_floating_point() or tensor.dtype in FLOAT8:
+        return tensor
+    moved = tensor.clone(memory_format=torch.contiguous_format)
+    moved.view(-1)[::2] *= 1.0 + _UNITS * torch.finfo(tensor.dtype).eps
+    return moved
 
 
 def _change_of(distribution: Distribution, sign: float) -> Callable[[torch.Tensor], torch.Tensor]:

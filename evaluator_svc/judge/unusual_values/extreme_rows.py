@@ -1,11 +1,17 @@
-"""Rows that no draw has: masks that keep all or nothing, shares of zero and one, ignored labels."""
+"""Rows that no draw has: masks of all, nothing or runs, shares of zero and one, ignored labels.
 
+What a mask leaves out is NaN, as padding may be, where the reference does not look at it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.defined_values import ExtremeRows, Unread
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.structure import structures, sums_to_one
 from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
@@ -14,20 +20,70 @@ _SHARE: Final = 8
 """One row, or label, in so many is of each kind."""
 _LEAST_ROWS: Final = 4
 _FIRST: Final = 8
+_RUNS: Final = 4
+"""Kinds of runs in a mask: of zeros or ones, at the beginning or at the end."""
 _STREAM: Final = 0x38B3_4AE5_A1E3_8B93
 """Tells these draws from those of the inputs."""
 
 
-def with_extreme_rows(
-    prepared: PreparedWorkload, input_set: InputSet, *, has_empty: bool
-) -> InputSet:
-    """Return a set with such rows; itself where no input is a mask, shares or labels of a loss.
+_WIDEST_FIRST: Final = tuple(
+    ExtremeRows(has_full=has_full, has_empty=has_empty)
+    for has_full in (True, False)
+    for has_empty in (True, False)
+)
+_IsDefined = Callable[[InputSet], bool]
+
+
+def extreme_rows(prepared: PreparedWorkload, is_defined: _IsDefined) -> ExtremeRows:
+    """Return the rows that the reference gives numbers on; the last try where it does on none.
 
     Args:
         prepared: The workload.
-        input_set: Ordinary inputs of it.
-        has_empty: Whether some rows of a mask keep nothing; else none do.
+        is_defined: Says whether the reference gives numbers on a set.
     """
+    ordinary = prepared.input_set(PREPARATION_SEED)
+
+    def is_taken(rows: ExtremeRows) -> bool:
+        changed = with_extreme_rows(prepared, ordinary, rows)
+        return changed is not ordinary and is_defined(changed)
+
+    if with_extreme_rows(prepared, ordinary, _WIDEST_FIRST[0]) is ordinary:
+        return _WIDEST_FIRST[-1]
+    rows = next(filter(is_taken, _WIDEST_FIRST), None)
+    if rows is None:
+        return _WIDEST_FIRST[-1]
+    unread = tuple(u for u in _pairs(ordinary) if is_taken(replace(rows, unread=(u,))))
+    every = replace(rows, unread=unread)
+    return every if len(unread) < 2 or is_taken(every) else replace(rows, unread=unread[:1])
+
+
+def _pairs(input_set: InputSet) -> Iterator[Unread]:
+    """Yield what a mask may leave out of an input of floating point."""
+    masks = [i for i, tensor in enumerate(input_set.inputs) if tensor.dtype is torch.bool]
+    for index, tensor in enumerate(input_set.inputs):
+        if not tensor.is_floating_point() or tensor.dtype in FLOAT8 or structures(tensor):
+            continue
+        for mask in masks:
+            if _beside(input_set.inputs[mask], tensor) is not None:
+                yield from (Unread(values=index, mask=mask, where=w) for w in (False, True))
+
+
+def _beside(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor | None:
+    """Return a mask in the shape of the tensor whose elements it may be of; None: of none."""
+    shape = tensor.shape
+    if mask.ndim == 0 or mask.ndim > tensor.ndim:
+        return None
+    if mask.shape == shape[: mask.ndim]:
+        return mask.reshape(*mask.shape, *(1 for _ in shape[mask.ndim :])).expand(shape)
+    pairs = zip(mask.shape[::-1], shape[::-1], strict=False)
+    is_broadcast = all(one in (1, size) for one, size in pairs)
+    return mask.expand(shape) if is_broadcast else None
+
+
+def with_extreme_rows(
+    prepared: PreparedWorkload, input_set: InputSet, rows: ExtremeRows
+) -> InputSet:
+    """Return a set with such rows; itself where no input is a mask, shares or labels of a loss."""
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     inputs = list(input_set.inputs)
@@ -37,14 +93,41 @@ def with_extreme_rows(
         if name in constants or fixed[index] or not tensor.numel() or tensor.dtype in FLOAT8:
             continue
         if _is_mask(tensor):
-            changed = _with_full_rows(tensor, generator, has_empty=has_empty)
+            changed = _with_whole_rows(tensor, generator, rows)
+        elif _is_added(tensor):
+            kept = _with_whole_rows(tensor == 0, generator, rows)
+            changed = _biases(kept, tensor, generator)
         elif tensor.is_floating_point():
             changed = _with_single_shares(tensor, generator)
         else:
             changed = _with_ignored(prepared, index, tensor, generator)
-        if changed is not tensor and structures(tensor) <= structures(changed):
+        # Biases take the place of zeros that were added.
+        bound = structures(tensor) - {"labels"} if _is_added(tensor) else structures(tensor)
+        if changed is not tensor and bound <= structures(changed):
             inputs[index] = changed
+    for unread in rows.unread:
+        mask = _beside(inputs[unread.mask], inputs[unread.values])
+        if mask is not None:
+            is_unread = mask if unread.where else ~mask
+            inputs[unread.values] = inputs[unread.values].masked_fill(is_unread, torch.nan)
     return input_set.with_inputs(inputs)
+
+
+def _is_added(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor holds zero and minus infinity, as a mask that is added does."""
+    if not tensor.is_floating_point() or tensor.ndim < 2:
+        return False
+    is_zero, is_infinite = tensor == 0, tensor == -torch.inf
+    return all(bool(some.any()) for some in (is_zero, is_infinite)) and bool(
+        (is_zero | is_infinite).all()
+    )
+
+
+def _biases(kept: torch.Tensor, tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return a mask that is added, with biases where it keeps something."""
+    shape, device = tensor.shape, tensor.device
+    drawn = torch.randn(shape, generator=generator, device=device).to(tensor.dtype)
+    return torch.where(kept, drawn, -torch.inf)
 
 
 def _is_mask(tensor: torch.Tensor) -> bool:
@@ -59,14 +142,27 @@ def _is_mask(tensor: torch.Tensor) -> bool:
     return bool((counts != counts.reshape(-1)[0]).any())
 
 
-def _with_full_rows(
-    tensor: torch.Tensor, generator: torch.Generator, *, has_empty: bool
+def _with_whole_rows(
+    tensor: torch.Tensor, generator: torch.Generator, extremes: ExtremeRows
 ) -> torch.Tensor:
+    """Return a mask with rows of one value, and with runs at the ends of half of the others."""
     full, empty = _chosen_rows(tensor, generator)
     result = tensor.clone(memory_format=torch.contiguous_format)
     rows = result.view(-1, tensor.shape[-1])
-    rows[full] = 1
-    if has_empty:
+    count, width = rows.shape
+    if width > 1 and not structures(tensor) & {"rising", "falling"}:
+        shape, device = (count, 1), tensor.device
+        kind = torch.randint(0, 2 * _RUNS, shape, generator=generator, device=device)
+        length = torch.randint(1, width, shape, generator=generator, device=device)
+        place = torch.arange(width, device=device)
+        distance = torch.where(kind % 2 == 0, place, width - 1 - place)
+        is_one, has_run = kind >= _RUNS // 2, kind < _RUNS
+        # Behind its run a row is the other: no run is the whole row.
+        ended = torch.where(has_run & (distance == length), ~is_one, rows.bool())
+        rows[:] = torch.where(has_run & (distance < length), is_one, ended).to(tensor.dtype)
+    if extremes.has_full:
+        rows[full] = 1
+    if extremes.has_empty:
         rows[empty] = 0
     return result
 

@@ -1,0 +1,60 @@
+"""Which unusual values a reference gives numbers on, found once for each workload.
+
+They are tried and made in `judge/unusual_values`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """Values of an input that the reference does not look at."""
+
+    values: int
+    """Index of the input."""
+    mask: int
+    """Index of the mask beside it."""
+    where: bool
+    """What the mask is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtremeRows:
+    """Rows of masks, and what masks leave out."""
+
+    has_full: bool
+    """Whether some rows of a mask are ones alone."""
+    has_empty: bool
+    """Whether some are zeros alone."""
+    unread: tuple[Unread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FarRows:
+    """Rows with infinity, and of thousands."""
+
+    infinite: frozenset[int] = frozenset()
+    """Inputs with minus infinity, by index."""
+    large: frozenset[int] = frozenset()
+    """Inputs with large values."""
+    any_sign: bool = False
+    """Whether large values have other signs than usual ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """Lengths of rows."""
+
+    least: int
+    """0 or 1."""
+    is_beyond: bool
+    """Whether some are beyond the row."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DefinedValues:
+    """All of them; None until `unusual_values/distributions.py` has found out."""
+
+    extreme_rows: ExtremeRows | None = None
+    far_rows: FarRows | None = None
+    lengths: Lengths | None = None

@@ -1,0 +1,134 @@
+"""Rows far beyond what is usual: of thousands with one sign, and with minus infinity in runs.
+
+Minus infinity is what masked logits are, whose softmax is a number; a maximum of large negative
+values is one of them, whatever it began at. Which rows there are follows from what the reference
+gives numbers on.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.inputs.defined_values import FarRows
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.tensors.structure import keeps_structure
+from evaluator_svc.judge.tensors.tensor_parts import by_row, generator_of
+
+_BANDS: Final = {
+    torch.float16: (300.0, 2000.0),
+    torch.bfloat16: (12000.0, 65000.0),
+    torch.float32: (12000.0, 65000.0),
+    torch.float64: (12000.0, 65000.0),
+}
+"""Least and most magnitude of large rows: of float16 the squares overflow, not the values; of wider
+formats a maximum is far beyond what a kernel may begin at, and all are values of float16."""
+_KINDS: Final = 8
+"""Kinds of rows: three with infinity, three that are large, others as they are."""
+_INFINITE: Final = 3
+_LARGE: Final = 6
+_MOST_INFINITE: Final = 0.75
+"""Most of a row that is minus infinity: what a mask leaves of the rest should not be nothing."""
+
+
+_IsDefined = Callable[[InputSet], bool]
+
+
+def with_far_rows(prepared: PreparedWorkload, input_set: InputSet, rows: FarRows) -> InputSet:
+    """Return a set with such rows; itself where no input has any."""
+    constants, fixed = prepared.task.constants, prepared.fixed_inputs
+    named = zip(input_set.arguments.names, input_set.inputs, fixed, strict=True)
+    inputs = [
+        tensor if name in constants or is_fixed else _with_rows(tensor, index, rows)
+        for index, (name, tensor, is_fixed) in enumerate(named)
+    ]
+    return input_set.with_inputs(inputs)
+
+
+def far_rows(
+    prepared: PreparedWorkload, is_defined: _IsDefined, is_well_defined: _IsDefined
+) -> FarRows:
+    """Return the rows that the reference gives numbers on, of all inputs if it can be.
+
+    Args:
+        prepared: The workload.
+        is_defined: Says whether the reference gives numbers on a set…
+        is_well_defined: …and whether these are more than rounding errors.
+    """
+    ordinary = prepared.input_set(PREPARATION_SEED)
+    floats = [i for i, tensor in enumerate(ordinary.inputs) if tensor.dtype in _BANDS]
+
+    def is_taken(rows: FarRows, *, well: bool = False) -> bool:
+        changed = with_far_rows(prepared, ordinary, rows)
+        asked = is_well_defined if well else is_defined
+        return changed is not ordinary and asked(changed)
+
+    found = FarRows()
+    for any_sign in (True, False):
+        signed = replace(found, any_sign=any_sign)
+
+        def with_large(chosen: frozenset[int], rows: FarRows = signed) -> FarRows:
+            return replace(rows, large=chosen)
+
+        large = _defined(floats, with_large, partial(is_taken, well=True))
+        if large:
+            found = with_large(large)
+            break
+    infinite = _defined(floats, lambda chosen: FarRows(infinite=chosen), is_taken)
+    both = replace(found, infinite=infinite)
+    return both if infinite and (not found.large or is_taken(both)) else found
+
+
+def _defined(
+    inputs: Iterable[int],
+    rows_of: Callable[[frozenset[int]], FarRows],
+    is_taken: Callable[[FarRows], bool],
+) -> frozenset[int]:
+    """Return the inputs that may have certain rows: all, or those that may alone and together."""
+    every = frozenset(inputs)
+    if not every or is_taken(rows_of(every)):
+        return every
+    alone = frozenset(i for i in every if len(every) > 1 and is_taken(rows_of(frozenset({i}))))
+    return alone if len(alone) < 2 or is_taken(rows_of(alone)) else frozenset({min(alone)})
+
+
+def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
+    is_infinite, is_large = index in rows.infinite, index in rows.large
+    if not (is_infinite or is_large) or tensor.dtype not in _BANDS or not tensor.numel():
+        return tensor
+    low, high = _BANDS[tensor.dtype]
+    generator = generator_of(tensor)
+
+    def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        shape, device = drawn.shape, values.device
+        kind = torch.randint(0, _KINDS, shape, generator=generator, device=device)
+        result = values
+        if is_large:
+            share = values.abs() / values.abs().amax(-1, keepdim=True).clamp(min=1e-30)
+            size = low + (high - low) * share
+            signs = values.sign()
+            if rows.any_sign:
+                signs = torch.where(kind == _INFINITE, -1.0, signs)
+                signs = torch.where(kind == _INFINITE + 1, 1.0, signs)
+            is_far = (kind >= _INFINITE) & (kind < _LARGE) & (values != 0)
+            result = torch.where(is_far, (signs * size).to(values.dtype), result)
+        if is_infinite:
+            result = torch.where(_in_a_run(values.shape[1], drawn, kind), -torch.inf, result)
+        return result
+
+    far = by_row(tensor, moved)
+    return far if keeps_structure(tensor, far) else tensor
+
+
+def _in_a_run(width: int, drawn: torch.Tensor, kind: torch.Tensor) -> torch.Tensor:
+    """Return which elements are minus infinity: at the beginning, at the end, or one in two."""
+    place = torch.arange(width, device=drawn.device)
+    length = 1 + (drawn * (_MOST_INFINITE * width - 1)).long()
+    is_first, is_last = place < length, place >= width - length
+    is_odd = (place % 2 == 1).expand(len(drawn), width)
+    return torch.where(
+        kind == 0, is_first, torch.where(kind == 1, is_last, (kind == _INFINITE - 1) & is_odd)
+    )

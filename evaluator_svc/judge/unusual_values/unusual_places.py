@@ -1,0 +1,113 @@
+"""Places, lengths and offsets that no draw has: nearly all alike, none, all, or beyond the row.
+
+Places are taken from those of the draw, along the longest axis and alike in all inputs that are as
+long, so that what belongs together stays together. Which inputs are places is in
+`reference/input_uses.py`.
+"""
+
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.inputs.defined_values import Lengths
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
+
+_LEAST_PLACES: Final = 4
+_NEIGHBOURS: Final = 8
+"""So many neighbours are alike…"""
+_SHARE: Final = 0.6
+"""…but for this share of all, which is one place."""
+_ACCIDENTS: Final = 3
+"""Fewer equal ones than this, expected of numbers drawn one by one, may well be none."""
+_BEYOND: Final = 8
+"""Most that a length is beyond its row."""
+_STREAM: Final = 0x1F83_D9AB_FB41_BD6B
+"""Tells these draws from those of the inputs."""
+
+
+LENGTHS: Final = tuple(
+    Lengths(least=least, is_beyond=is_beyond) for least in (0, 1) for is_beyond in (True, False)
+)
+"""From the widest to the usual."""
+
+
+def with_unusual_places(
+    prepared: PreparedWorkload, input_set: InputSet, lengths: Lengths
+) -> InputSet:
+    """Return a set with such places; itself where no input is one."""
+    uses = prepared.input_uses
+    constants, fixed = prepared.task.constants, prepared.fixed_inputs
+    generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
+    inputs, maps = list(input_set.inputs), dict[int, torch.Tensor]()
+    for index, (name, tensor) in enumerate(
+        zip(input_set.arguments.names, input_set.inputs, strict=True)
+    ):
+        is_place = index in uses.places and index not in uses.overwriting
+        is_kept = name in constants or fixed[index] or not _is_whole(tensor)
+        if is_kept or not is_place or max(tensor.shape, default=0) < _LEAST_PLACES:
+            continue
+        bound = structures(tensor) - {"symmetric"}
+        if index in uses.lengths:
+            inputs[index] = _other_lengths(tensor, uses.lengths[index], lengths, generator)
+        elif "rising" in bound and bound <= {"rising", "permutation"}:
+            inputs[index] = _uneven_offsets(tensor, generator)
+        elif not bound or (bound == {"permutation"} and _may_be_an_accident(tensor)):
+            axis = max(range(tensor.ndim), key=lambda a: tensor.shape[a])
+            size = tensor.shape[axis]
+            if size not in maps:
+                maps[size] = _skewed(size, generator)
+            inputs[index] = tensor.index_select(axis, maps[size])
+    return input_set.with_inputs(inputs)
+
+
+def _is_whole(tensor: torch.Tensor) -> bool:
+    return not tensor.is_floating_point() and tensor.dtype is not torch.bool
+
+
+def _may_be_an_accident(tensor: torch.Tensor) -> bool:
+    """Return whether numbers drawn one by one may be as different as these."""
+    width = tensor.shape[-1]
+    low, high = int(tensor.min()), int(tensor.max())
+    return width**2 < 2 * _ACCIDENTS * (high - low + 1)
+
+
+def _skewed(size: int, generator: torch.Generator) -> torch.Tensor:
+    """Return which place each one becomes: most of them one, others as their neighbour."""
+    device = generator.device
+    places = torch.arange(size, device=device)
+    places -= places % _NEIGHBOURS
+    one = torch.randint(0, size, (1,), generator=generator, device=device)
+    is_one = torch.rand(size, generator=generator, device=device) < _SHARE
+    return torch.where(is_one, one, places)
+
+
+def _uneven_offsets(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return rows in the same order between the same ends: many steps of none, a long one."""
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    width, device = rows.shape[1], tensor.device
+    if width <= _LEAST_PLACES:
+        return tensor
+    quarter = max(width // 4, 1)
+    low = torch.randint(0, quarter, (width // 2,), generator=generator, device=device)
+    high = torch.randint(
+        width - quarter, width, (width - width // 2,), generator=generator, device=device
+    )
+    places = torch.cat((low, high)).sort().values
+    places[0], places[-1] = 0, width - 1
+    return rows[:, places].reshape(tensor.shape)
+
+
+def _other_lengths(
+    tensor: torch.Tensor, whole: int, lengths: Lengths, generator: torch.Generator
+) -> torch.Tensor:
+    shape, device = tensor.shape, tensor.device
+    kind = torch.randint(0, 4, shape, generator=generator, device=device)
+    beyond = torch.randint(1, _BEYOND + 1, shape, generator=generator, device=device)
+    result = torch.where(kind == 0, lengths.least, tensor)
+    result = torch.where(kind == 1, whole, result)
+    if lengths.is_beyond:
+        result = torch.where(kind == 2, whole + beyond, result)
+    return result.to(tensor.dtype)
