@@ -14,7 +14,14 @@ ALIGNMENT_BYTES = 256
 """Every tensor starts at a multiple of this, as the name table promises."""
 
 POISON_BYTE = 0xFF
-"""What outputs are filled with before a call: NaN as float, -1 as integer."""
+"""What outputs are filled with before a timed call: NaN as float, -1 as integer."""
+
+POISON_BYTES = (POISON_BYTE, 0x7A, 0xFA)
+"""What the outputs of compared runs are filled with, in turn.
+
+A large number and a large negative one, too: a maximum, a minimum or a mask that never gets its
+start value is right on some of them, and on all three no way of combining results is.
+"""
 
 RUN_COUNT = 3
 """Runs on each input set, which have to agree."""

@@ -13,6 +13,7 @@ import torch
 from evaluator_svc.judge.comparison.borders import border_finding
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.messages.exchange import POISON_BYTES
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
@@ -71,12 +72,12 @@ class Mismatch:
         return torch.logical_not(same | close)
 
     def unwritten(self) -> torch.Tensor:
-        """Return which wrong elements still hold the poison."""
+        """Return which wrong elements still hold what outputs are filled with."""
         if not self.actual.numel():
             return torch.zeros_like(self.actual, dtype=torch.bool)
         size = self.actual.element_size()
         held = self.actual.reshape(-1, 1).view(torch.uint8).reshape(-1, size)
-        untouched = torch.eq(held, native.POISON_BYTE).all(dim=1)
+        untouched = torch.stack([torch.eq(held, b).all(dim=1) for b in POISON_BYTES]).any(dim=0)
         return untouched.reshape(self.actual.shape) & self.wrong()
 
 

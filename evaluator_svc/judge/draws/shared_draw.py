@@ -1,6 +1,6 @@
 """One draw: the judge's pristine input sets and the shared buffers that a runner works on.
 
-Outputs are poisoned before a runner sees them (NaN as float, -1 as integer), and guarded bytes lie
+Outputs are poisoned before a runner sees them, each copy with other bytes, and guarded bytes lie
 around every tensor. Inputs can be of a distribution of their own, and be changed in place later on.
 Buffers are handed on to the next draw of the same size; by then the runner that had them is dead,
 and every byte that it could have written is written anew. A lean draw has one buffer, which holds
@@ -38,7 +38,7 @@ from evaluator_svc.judge.timed_calls.call_inputs import (
 )
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
-from evaluator_svc.messages.exchange import Draw, TensorSlot
+from evaluator_svc.messages.exchange import POISON_BYTES, Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
@@ -112,6 +112,7 @@ class SharedDraw:
         self._guarded = self._guard()
         for seed in self.loaded:
             self._fill(seed)
+        self._poisoned_times = 0
         self.poison()
         self._let_go()
 
@@ -199,7 +200,9 @@ class SharedDraw:
             for output in self.output_slots:
                 for slot in range(len(output.offsets)) if slots is None else slots:
                     address = self.address(seed, output, slot)
-                    self.memory.fill(address, output.size_bytes, native.POISON_BYTE)
+                    byte = POISON_BYTES[(self._poisoned_times + slot) % len(POISON_BYTES)]
+                    self.memory.fill(address, output.size_bytes, byte)
+        self._poisoned_times += 1  # a lean draw has one copy for all runs
         self.memory.synchronize()
 
     def modified_inputs(self, seed: int) -> tuple[str, ...]:
