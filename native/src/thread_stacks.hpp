@@ -3,9 +3,10 @@
 
 namespace kernel_foundry {
 
-// Overwrites it with zeros; every other thread is held meanwhile. A runtime that runs kernels on
-// the CPU has them on its threads' own stacks, local memory of work-groups too, and its threads
-// outlive a call. No kernel may run. Throws DriverError where a thread cannot be held.
+// Fills it with a byte of its own for each call; every other thread is held meanwhile. A runtime
+// that runs kernels on the CPU has them on its threads' own stacks, local memory of work-groups
+// too, and its threads outlive a call. No kernel may run. Throws DriverError where a thread cannot
+// be held.
 //
 // What lies above all frames of the process's first thread (its arguments, the environment) is as
 // it was when `remember_stack_top` was first called.

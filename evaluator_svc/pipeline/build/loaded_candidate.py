@@ -1,5 +1,6 @@
 """Stages bind and behaviour: a candidate that a runner has loaded, and what is known of it then."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ class LoadedCandidate:
     uses_library: bool
     rerun: Rerun | None
     """Set where the vendor's tools may and can look at the candidate."""
+    load_seconds: float
+    """What loading took: on a CPU most of it made machine code."""
     one_by_one: Rerun | None
     """Set where work-groups may wait for each other: run with one at a time they would for ever."""
 
@@ -77,8 +80,10 @@ def load_candidate(
         library_ops=request.task.library_ops,
         tf32=request.task.tf32,
     )
+    started = time.monotonic()
     with context.record.stage("bind"):
         loaded = load(runner, load_request, candidate.built.codes)
+    load_seconds = time.monotonic() - started
     if isinstance(loaded, CandidateFailure):
         return loaded
     with context.record.stage("behaviour"):
@@ -99,5 +104,6 @@ def load_candidate(
         facts=candidate.facts,
         uses_library=prepared.uses_library,
         rerun=rerun if may_look and can_look else None,
+        load_seconds=load_seconds,
         one_by_one=rerun if may_wait and site.kind == "sycl" else None,
     )

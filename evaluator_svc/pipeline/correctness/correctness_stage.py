@@ -7,6 +7,7 @@ in `precision.py`. Unusual values are a stage of their own (`value_ranges.py`).
 import dataclasses
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from evaluator_svc import diagnosis
 from evaluator_svc.messages.exchange import RunComparison
@@ -28,6 +29,10 @@ from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.evaluation import EvaluationOutcome, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
+
+
+_LOAD_SHARE: Final = 4.0
+"""Times what loading took, that making machine code once more may take at a busy moment."""
 
 
 class CorrectnessStage:
@@ -80,7 +85,9 @@ class CorrectnessStage:
         context = self._context
         if context.site.kind != "sycl":
             return None
-        seconds = context.request.limits.run_seconds
+        # Machine code of the rewritten object is made within the first run.
+        made = _LOAD_SHARE * self._candidate.load_seconds
+        seconds = context.request.limits.run_seconds + made
         with self._record.stage("schedule"):
             for workload in workloads:
                 drawn = self._draws.of(workload)
