@@ -126,6 +126,17 @@ class Distribution(StrEnum):
     references."""
     ABSOLUTE = "absolute"
     """Whole numbers of up to 240, which every format holds, where LARGE does not reach so far."""
+    CLOSE = "close"
+    """Rows close to one row, so that differences between them are small; of two inputs or more with
+    rows of one length, or of one that the reference subtracts from itself."""
+    LASTING_WEIGHTS = "lasting_weights"
+    """Parameters by which late outputs still follow from early inputs; of references that forget
+    with ordinary ones."""
+    HUGE = "huge"
+    """So large that squares overflow; of references that work element by element and give the same
+    multiple of every output, or the same output."""
+    TINY = "tiny"
+    """So small that squares vanish; of the same references."""
     FAR = "far"
     """Rows of tens of thousands with one sign, rows with runs of minus infinity; in float16 rows of
     hundreds, whose squares overflow."""

@@ -40,6 +40,9 @@ _OF_OTHERS = (
     Distribution.NEAR_ONE,
     Distribution.NEAR_ZERO,
     Distribution.ABSOLUTE,
+    Distribution.CLOSE,
+    Distribution.HUGE,
+    Distribution.TINY,
     Distribution.FAR,
     Distribution.PLACES,
 )

@@ -29,6 +29,9 @@ _CANCELLING: Final = (
     Distribution.WEIGHT_OUTLIERS,
     Distribution.NEAR_ONE,
 )
+_CLOSE_FACTOR: Final = 16.0
+"""Where rows are close to each other: of products that cancel by chance more is lost than of the
+differences that count there, and what comes of squares is off by hundreds of tolerances."""
 _CANCELLING_FACTOR: Final = {torch.float32: 32.0}
 """Variance as mean of squares less square of mean is honest in float32, and so are sums about an
 element of the row: at an offset of 16, or with an outlier of 256 or terms of 500 times the mean,
@@ -80,6 +83,8 @@ def needed_factor(
     dtype, least = changed.module.rounding, USUAL_FACTOR
     if distribution in _CANCELLING:
         least = _CANCELLING_FACTOR.get(dtype, least)
+    if distribution is Distribution.CLOSE:
+        least = _CLOSE_FACTOR
     is_derived = changed.module.task.tolerance is None
     most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
     expected = changed.expected()

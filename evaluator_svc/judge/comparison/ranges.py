@@ -298,6 +298,10 @@ _WORDS = {
     "near_one": "inputs around one",
     "near_zero": "inputs near zero",
     "absolute": "inputs of whole numbers up to 240",
+    "close": "inputs whose rows are close to each other",
+    "huge": "inputs so large that their squares overflow",
+    "tiny": "inputs so small that their squares vanish",
+    "lasting_weights": "parameters by which late outputs follow from early inputs",
     "far": "inputs with rows of large values of one sign, and with minus infinity in some rows",
     "places": (
         "places of which most are one, offsets with empty stretches, or lengths of zero, of the"
@@ -341,6 +345,10 @@ _HINTS = {
     "near_one": "Leave out no factor: products of many need not vanish.",
     "near_zero": "Leave out no factor: products of many need not vanish.",
     "absolute": "Subtract the maximum before exp, whatever size inputs usually have.",
+    "huge": "Square nothing before it is divided by the largest: hypot does so.",
+    "tiny": "Square nothing before it is divided by the largest: hypot does so.",
+    "lasting_weights": "Take each step from the state before it: a state need not fade.",
+    "close": "Subtract before squaring: squares less products leave nothing of a small difference.",
     "far": (
         "Begin a maximum at minus infinity, leave out what is minus infinity before two are"
         " subtracted, and square what is 16 bits wide in float32."

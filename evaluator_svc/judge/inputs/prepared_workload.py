@@ -16,6 +16,7 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.output_formats import output_roundings
 from evaluator_svc.judge.inputs.parameters import RedrawRule, dense, fixed, redraw, redraw_rules
 from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.inputs.weight_part import WeightPart
 from evaluator_svc.judge.memory.layout import lay_out
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.formats import computable, narrowest, same_values
@@ -23,11 +24,12 @@ from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.operators import OperatorLog
+from evaluator_svc.judge.reference.self_differences import SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS
-from kernel_foundry.domain.admission import TensorRole
+from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 
@@ -59,6 +61,9 @@ _COMBINED_ROUNDS = 2
 _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
 """…and parts of the names of operators that are one themselves."""
 
+_RECURRENT = ("gru", "lstm", "rnn")
+"""Parts of the names of operators that go through a sequence."""
+
 _SCANS = frozenset({"cumprod", "cumsum", "logcumsumexp", "prod"})
 """Operators of which some multiply many elements, or add up their logarithms…"""
 _MULTIPLYING = ("addcmul", "mul", "mul_")
@@ -68,7 +73,7 @@ _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
 _LIGHT_FLOPS = 1 << 27
 """…and most operations of its products."""
-_UNCOUNTED = ("attention", "gru", "lstm", "rnn")
+_UNCOUNTED = ("attention", *_RECURRENT)
 """Parts of the names of operators whose products are not counted."""
 
 
@@ -115,17 +120,7 @@ class PreparedWorkload:
         """Whether an operator of the reference checks values on the device."""
         self.sizes_by_values = any(part in name for name in computed.operators for part in _SIZING)
         """Whether numbers of a tensor may decide how much memory or time the reference takes."""
-        self.iterates = (
-            any(count >= _COMBINED_ROUNDS for count in computed.combinations.values())
-            or any(count >= _ROUNDS for count in computed.operators.values())
-            or any(part in name for name in computed.operators for part in _ITERATING)
-        )
-        """Whether the reference may do the same again and again, until it has converged."""
-        self.combines_many = (
-            not _SCANS.isdisjoint(computed.operators)
-            or sum(computed.operators[name] for name in _MULTIPLYING) >= _ROUNDS
-        )
-        """Whether the reference may multiply or add up as many elements as there are."""
+        self._computed = computed
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
@@ -151,6 +146,10 @@ class PreparedWorkload:
         """Whether large integers have both signs."""
         self.any_weight_sign: bool | None = None
         """Whether unusual parameters have both signs."""
+        self.far_sizes = dict[Distribution, bool]()
+        """Whether inputs may be as huge or as tiny, for those that `far_sizes.py` was asked of."""
+        self.lasting_weights: tuple[WeightPart, ...] | None = None
+        """By which the reference remembers; None until `lasting_weights.py` has found out."""
         self.defined = DefinedValues()
         """Which rows of unusual values the reference gives numbers on."""
         self.redrawn: tuple[str, ...] | None = None
@@ -259,6 +258,42 @@ class PreparedWorkload:
         with trace:
             sample.run()
         return trace.uses
+
+    @property
+    def iterates(self) -> bool:
+        """Whether the reference may do the same again and again, until it has converged."""
+        computed = self._computed
+        return (
+            any(count >= _COMBINED_ROUNDS for count in computed.combinations.values())
+            or any(count >= _ROUNDS for count in computed.operators.values())
+            or any(part in name for name in computed.operators for part in _ITERATING)
+        )
+
+    @property
+    def has_recurrence(self) -> bool:
+        """Whether one operator of the reference goes through many steps."""
+        return any(part in name for name in self._computed.operators for part in _RECURRENT)
+
+    @property
+    def combines(self) -> bool:
+        """Whether elements of any result are made of many."""
+        return any(self._computed.combinations.values())
+
+    @property
+    def combines_many(self) -> bool:
+        """Whether the reference may multiply or add up as many elements as there are."""
+        operators = self._computed.operators
+        repeats = sum(operators[name] for name in _MULTIPLYING)
+        return not _SCANS.isdisjoint(operators) or repeats >= _ROUNDS
+
+    @cached_property
+    def self_differences(self) -> frozenset[int]:
+        """Which inputs, by their indices, the reference subtracts from themselves."""
+        sample = self.input_set(PREPARATION_SEED)
+        log = SelfDifferences(sample.inputs)
+        with log:
+            sample.run()
+        return frozenset(log.found)
 
     @property
     def is_repeatable(self) -> bool:

@@ -20,6 +20,9 @@ _MIN_GROUP: Final = 16
 _SCALE_FLOOR: Final = 1e-6
 """Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
 
+_LEAST_NORM: Final = 1e-15
+"""Of a row whose squares float32 still holds."""
+
 _COLUMN_FLOOR: Final = 1e-3
 """The same of a column: what cancels there had the size of its row."""
 
@@ -54,12 +57,22 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
     groups = groups_of(tuple(tensor.shape))
     lines = groups.lines(tensor)
     axis = 0 if groups.is_columns else 1
-    norms = [torch.linalg.vector_norm(p.float(), dim=axis) for p in row_chunks(lines)]
+    norms = [_norms(p, axis) for p in row_chunks(lines)]
     norm = torch.stack(norms).norm(dim=0) if groups.is_columns else torch.cat(norms)
     scale = norm.div_(math.sqrt(lines.shape[axis])).nan_to_num_(nan=0.0, posinf=0.0)
     whole = math.sqrt(float(scale.double().square().mean()))
     floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
     return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
+
+
+def _norms(lines: torch.Tensor, axis: int) -> torch.Tensor:
+    norms: torch.Tensor = torch.linalg.vector_norm(lines.float(), dim=axis)
+    is_told = norms.isfinite() & (norms > _LEAST_NORM)
+    if bool(is_told.all()):
+        return norms
+    # Squares may have overflowed, or vanished.
+    wide: torch.Tensor = torch.linalg.vector_norm(lines.double(), dim=axis)
+    return wide.float()
 
 
 def row_chunks(grouped: torch.Tensor, elements: int | None = None) -> Iterator[torch.Tensor]:

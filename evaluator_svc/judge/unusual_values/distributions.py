@@ -28,9 +28,12 @@ from evaluator_svc.judge.unusual_values.changed_values import (
     outliers,
     weights,
 )
+from evaluator_svc.judge.unusual_values.close_inputs import with_close_inputs
 from evaluator_svc.judge.unusual_values.dense_inputs import with_dense_inputs
 from evaluator_svc.judge.unusual_values.extreme_rows import extreme_rows, with_extreme_rows
 from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
+from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
+from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
 from evaluator_svc.judge.unusual_values.unusual_places import LENGTHS, with_unusual_places
 from kernel_foundry.domain.admission import Distribution
@@ -40,6 +43,7 @@ WEIGHTS: Final = (
     Distribution.WEIGHTS,
     Distribution.USUAL_WEIGHTS,
     Distribution.WEIGHT_OUTLIERS,
+    Distribution.LASTING_WEIGHTS,
 )
 """Of parameters."""
 _BY_ELEMENT: Final = (
@@ -57,6 +61,7 @@ _SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
 """They ask which signs the reference is defined on."""
 _OF_MANY: Final = (Distribution.NEAR_ONE, Distribution.NEAR_ZERO)
 """Of references that multiply or add up many elements."""
+_FAR_SIZES: Final = (Distribution.HUGE, Distribution.TINY)
 
 _UNITS: Final = 4
 """Units in the last place that large values are moved by…"""
@@ -70,12 +75,16 @@ def with_distribution(
     prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
 ) -> InputSet:
     """Return a copy of `input_set`, a draw of `prepared`, that is of `distribution`."""
+    if distribution is Distribution.LASTING_WEIGHTS:
+        return with_lasting_weights(prepared, input_set)
     if distribution in WEIGHTS:
         return _of_weights(prepared, input_set, distribution)
     if distribution is Distribution.BLOCKS and not prepared.iterates:
         return input_set
     if distribution in _OF_MANY and not prepared.combines_many:
         return input_set
+    if distribution in _FAR_SIZES:
+        return with_far_sizes(prepared, input_set, distribution)
     if distribution in _OF_THE_SET:
         return _OF_THE_SET[distribution](prepared, input_set)
     if distribution in _SIGNED and prepared.large_sign is None:
@@ -133,6 +142,7 @@ def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 _OF_THE_SET: Final = {
     Distribution.LARGE_INTEGERS: _with_integers,
     Distribution.ALIKE: with_alike_inputs,
+    Distribution.CLOSE: with_close_inputs,
     Distribution.DENSE: with_dense_inputs,
     Distribution.EXTREMES: _with_extremes,
     Distribution.FAR: _with_far_rows,

@@ -30,7 +30,6 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.evaluation import EvaluationOutcome, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 
-
 _LOAD_SHARE: Final = 4.0
 """Times what loading took, that making machine code once more may take at a busy moment."""
 

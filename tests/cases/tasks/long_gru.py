@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 batch = 1
-steps = 1024
+steps = 320
 
 
 class Model(nn.Module):

@@ -1,0 +1,48 @@
+"""Which inputs a reference subtracts from themselves: differences of their elements, as they are.
+
+Nothing is rounded before such a subtraction, so it is exact for elements that are close to each
+other (`unusual_values/close_inputs.py`). A difference from a mean is none: the mean is rounded.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from evaluator_svc.judge.reference.operators import operator_name
+
+_SUBTRACTING: Final = ("sub", "rsub", "_cdist_forward", "_euclidean_dist", "_pdist_forward")
+
+
+class SelfDifferences(TorchDispatchMode):
+    """While active, notes which inputs are subtracted from themselves, views of them too.
+
+    Args:
+        inputs: Those that the reference runs on.
+    """
+
+    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        self._indices = {_place(tensor): index for index, tensor in enumerate(inputs)}
+        self.found = set[int]()
+        """Indices of these inputs."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator and look at what it subtracts."""
+        if operator_name(func) in _SUBTRACTING:
+            tensors = [value for value in args if isinstance(value, torch.Tensor)]
+            places = {self._indices.get(_place(tensor)) for tensor in tensors}
+            if len(places) == 1:
+                self.found |= places - {None}
+        return func(*args, **(kwargs or {}))
+
+
+def _place(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
