@@ -85,6 +85,13 @@ def test_sizes_are_far_where_the_reference_has_none_of_its_own(result: str, is_f
         assert (_drawn(_task(result, ROWS, ROWS), distribution)[1] is not None) is is_free
 
 
+def test_products_of_a_row_meet_no_mixed_magnitudes() -> None:
+    """Sixteen large ones together overflow, and are nothing after what vanished."""
+    task = _task("torch.cumprod(x0, -1)", "torch.rand(rows, cols)")
+    assert _drawn(task, Distribution.MAGNITUDES)[1] is None
+    assert _drawn(task, Distribution.NEAR_ONE)[1] is not None
+
+
 RECURRENCE = """
 def __init__(self):
     super().__init__()

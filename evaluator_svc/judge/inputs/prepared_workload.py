@@ -64,7 +64,9 @@ _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
 _RECURRENT = ("gru", "lstm", "rnn")
 """Parts of the names of operators that go through a sequence."""
 
-_SCANS = frozenset({"cumprod", "cumsum", "logcumsumexp", "prod"})
+_PRODUCTS = frozenset({"cumprod", "prod"})
+"""Operators that multiply many elements."""
+_SCANS = frozenset({"cumsum", "logcumsumexp", *_PRODUCTS})
 """Operators of which some multiply many elements, or add up their logarithms…"""
 _MULTIPLYING = ("addcmul", "mul", "mul_")
 """…and those that do so in a loop."""
@@ -285,6 +287,11 @@ class PreparedWorkload:
         operators = self._computed.operators
         repeats = sum(operators[name] for name in _MULTIPLYING)
         return not _SCANS.isdisjoint(operators) or repeats >= _ROUNDS
+
+    @property
+    def multiplies_many(self) -> bool:
+        """Whether the reference multiplies the elements of a row."""
+        return not _PRODUCTS.isdisjoint(self._computed.operators)
 
     @cached_property
     def self_differences(self) -> frozenset[int]:

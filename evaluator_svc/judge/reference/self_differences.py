@@ -38,9 +38,9 @@ class SelfDifferences(TorchDispatchMode):
         """Run the operator and look at what it subtracts."""
         if operator_name(func) in _SUBTRACTING:
             tensors = [value for value in args if isinstance(value, torch.Tensor)]
-            places = {self._indices.get(_place(tensor)) for tensor in tensors}
+            places = {_place(tensor) for tensor in tensors}
             if len(places) == 1:
-                self.found |= places - {None}
+                self.found |= {self._indices[place] for place in places if place in self._indices}
         return func(*args, **(kwargs or {}))
 
 

@@ -6,6 +6,7 @@ rows up, and what has a size of its own, a sum that begins at one for example, i
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import torch
@@ -50,8 +51,7 @@ def _scaled(
         exponent = _EXPONENTS[distribution].get(tensor.dtype)
         if exponent is None or prepared.fixed_inputs[index]:
             continue
-        factor = 2.0**exponent
-        scaled = by_block(tensor, lambda values, factor=factor: values * factor)
+        scaled = by_block(tensor, partial(torch.mul, other=2.0**exponent))
         if keeps_structure(tensor, scaled):
             inputs[index] = scaled
     return input_set.with_inputs(inputs)

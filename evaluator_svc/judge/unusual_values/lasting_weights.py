@@ -32,7 +32,7 @@ _VISIBLE_SHARE: Final = 1 / 16
 """…in so many of the late elements."""
 _MOST_ERROR: Final = 1e-4
 """Most that the reference's own rounding moves any element there, in the same units."""
-_MOST_TRIALS: Final = 48
+_MOST_TRIALS: Final = 32
 """Parts that are tried."""
 _FORMATS: Final = (torch.float32, torch.float64)
 """Of parameters that are tried."""
@@ -79,9 +79,9 @@ def _found(prepared: PreparedWorkload) -> tuple[WeightPart, ...]:
 def _parts(prepared: PreparedWorkload) -> Iterator[WeightPart]:
     """Yield what may keep a state: of matrices first, those of few blocks before others."""
     free = [rule for rule in prepared.rules if rule.is_free and rule.base.dtype in _FORMATS]
-    matrices = sorted(free, key=lambda rule: rule.base.shape[0] if rule.base.ndim == 2 else 0)
-    blocks = [list(parts_of_matrix(rule.path, rule.base)) for rule in matrices]
-    yield from itertools.chain.from_iterable(sorted(blocks, key=len))
+    blocks = [tuple(parts_of_matrix(rule.path, rule.base)) for rule in free]
+    for parts in sorted(blocks, key=len):
+        yield from parts
     for rule in free:
         yield from parts_of_vector(rule.path, rule.base)
 
