@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.comparison.needed_factor import NeededFactor, needed_factor
+from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution

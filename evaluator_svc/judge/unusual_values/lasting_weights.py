@@ -16,8 +16,8 @@ import torch
 
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.tensors.structure import is_structured
 from evaluator_svc.judge.inputs.weight_part import WeightPart, parts_of_matrix, parts_of_vector
+from evaluator_svc.judge.tensors.structure import is_structured
 from kernel_foundry.errors import TaskInvalidError
 
 _LEAST_LENGTH: Final = 48
