@@ -45,6 +45,7 @@ _OF_OTHERS = (
     Distribution.TINY,
     Distribution.FAR,
     Distribution.PLACES,
+    Distribution.LASTING_WEIGHTS,
 )
 """Of inputs that are bound in some way or have a certain size, and of references that iterate."""
 _OF_INPUTS = [d for d in Distribution if "weight" not in d.value and d not in _OF_OTHERS]
