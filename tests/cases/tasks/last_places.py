@@ -14,9 +14,9 @@ class Model(nn.Module):
         super().__init__()
         self.ids = ids
 
-    def forward(self, id: torch.Tensor) -> torch.Tensor:
+    def forward(self, id: torch.Tensor) -> torch.Tensor:  # noqa: A002
         places = torch.arange(id.numel(), device=id.device)
-        return torch.full((self.ids,), -1, device=id.device).scatter_reduce(0, id, places, 'amax')
+        return torch.full((self.ids,), -1, device=id.device).scatter_reduce(0, id, places, "amax")
 
 
 def get_inputs():
