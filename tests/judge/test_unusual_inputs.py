@@ -429,12 +429,13 @@ def test_minus_infinity_is_tried_where_the_reference_gives_numbers() -> None:
     assert bool((x.amin(-1) > 10000).any())
 
 
-def test_lengths_are_none_all_and_beyond() -> None:
+def test_lengths_are_none_and_all() -> None:
     inputs = "[torch.randn(rows, cols), torch.randint(1, cols, (rows,))]"
     prepared = _prepared(make_task(_LENGTHS, inputs=inputs, rows=64, cols=64))
     _, lengths = with_distribution(prepared, prepared.input_set(5), Distribution.PLACES).inputs
-    for count in (lengths == 0, lengths == 64, lengths > 64):
+    for count in (lengths == 0, lengths == 64):
         assert bool(count.any())
+    assert int(lengths.max()) == 64  # beyond the row a kernel may read what is not its own
 
 
 def test_most_places_are_one() -> None:

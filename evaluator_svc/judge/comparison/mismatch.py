@@ -122,8 +122,8 @@ def unstable_finding(*, is_wrong: bool) -> Finding:
         severity=Severity.ERROR if is_wrong else Severity.INFO,
         message="runs on the same inputs gave different results"
         + ("" if is_wrong else ", all within the tolerance"),
-        hint="Look for a missing barrier, scratch read before it is written, or two work-items"
-        " that write the same element."
+        hint="Look for a missing barrier, scratch or an output read before it is written, or two"
+        " work-items that write the same element."
         if is_wrong
         else "",
     )

@@ -304,8 +304,8 @@ _WORDS = {
     "lasting_weights": "parameters by which late outputs follow from early inputs",
     "far": "inputs with rows of large values of one sign, and with minus infinity in some rows",
     "places": (
-        "places of which most are one, offsets with empty stretches, or lengths of zero, of the"
-        " whole row and beyond"
+        "places of which most are one, offsets with empty stretches, or lengths of zero and of the"
+        " whole row"
     ),
 }
 _ANY_WEIGHTS = (
@@ -354,7 +354,7 @@ _HINTS = {
         " subtracted, and square what is 16 bits wide in float32."
     ),
     "places": (
-        "Add with atomics or by one work-item for each place, count on no most for a place, and"
-        " bound lengths by the row."
+        "Add with atomics or by one work-item for each place, count on no most for a place, and on"
+        " no row that has anything."
     ),
 }

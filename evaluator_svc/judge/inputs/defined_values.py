@@ -41,20 +41,11 @@ class FarRows:
     """Whether large values have other signs than usual ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lengths:
-    """Lengths of rows."""
-
-    least: int
-    """0 or 1."""
-    is_beyond: bool
-    """Whether some are beyond the row."""
-
-
 @dataclass(slots=True, kw_only=True)
 class DefinedValues:
     """All of them; None until `unusual_values/distributions.py` has found out."""
 
     extreme_rows: ExtremeRows | None = None
     far_rows: FarRows | None = None
-    lengths: Lengths | None = None
+    least_length: int | None = None
+    """Of rows: 0 or 1."""

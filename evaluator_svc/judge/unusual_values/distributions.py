@@ -13,7 +13,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.inputs.defined_values import Lengths
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8, computable
@@ -35,7 +34,7 @@ from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
 from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
 from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
-from evaluator_svc.judge.unusual_values.unusual_places import LENGTHS, with_unusual_places
+from evaluator_svc.judge.unusual_values.unusual_places import with_unusual_places
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 
@@ -129,16 +128,14 @@ def _with_far_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 
 
 def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
-    if prepared.defined.lengths is None:
-        ordinary = prepared.input_set(PREPARATION_SEED)
-
-        def is_taken(lengths: Lengths) -> bool:
-            return _is_defined(prepared, with_unusual_places(prepared, ordinary, lengths))
-
+    if prepared.defined.least_length is None:
         has_lengths = bool(prepared.input_uses.lengths) and not prepared.sizes_by_values
-        tried = LENGTHS if has_lengths else LENGTHS[-1:]
-        prepared.defined.lengths = next(filter(is_taken, tried), LENGTHS[-1])
-    return with_unusual_places(prepared, input_set, prepared.defined.lengths)
+        ordinary = prepared.input_set(PREPARATION_SEED)
+        may_be_none = has_lengths and _is_defined(
+            prepared, with_unusual_places(prepared, ordinary, 0)
+        )
+        prepared.defined.least_length = 0 if may_be_none else 1
+    return with_unusual_places(prepared, input_set, prepared.defined.least_length)
 
 
 _OF_THE_SET: Final = {

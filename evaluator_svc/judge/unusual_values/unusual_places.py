@@ -1,4 +1,4 @@
-"""Places, lengths and offsets that no draw has: nearly all alike, none, all, or beyond the row.
+"""Places, lengths and offsets that no draw has: nearly all alike, none, or all.
 
 Places are taken from those of the draw, along the longest axis and alike in all inputs that are as
 long, so that what belongs together stays together. Which inputs are places is in
@@ -9,7 +9,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.inputs.defined_values import Lengths
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.tensors.structure import structures
@@ -22,22 +21,14 @@ _SHARE: Final = 0.6
 """…but for this share of all, which is one place."""
 _ACCIDENTS: Final = 3
 """Fewer equal ones than this, expected of numbers drawn one by one, may well be none."""
-_BEYOND: Final = 8
-"""Most that a length is beyond its row."""
 _STREAM: Final = 0x1F83_D9AB_FB41_BD6B
 """Tells these draws from those of the inputs."""
 
 
-LENGTHS: Final = tuple(
-    Lengths(least=least, is_beyond=is_beyond) for least in (0, 1) for is_beyond in (True, False)
-)
-"""From the widest to the usual."""
-
-
 def with_unusual_places(
-    prepared: PreparedWorkload, input_set: InputSet, lengths: Lengths
+    prepared: PreparedWorkload, input_set: InputSet, least_length: int
 ) -> InputSet:
-    """Return a set with such places; itself where no input is one."""
+    """Return a set with such places, lengths from `least_length`; itself where no input is one."""
     uses = prepared.input_uses
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
@@ -51,7 +42,7 @@ def with_unusual_places(
             continue
         bound = structures(tensor) - {"symmetric"}
         if index in uses.lengths:
-            inputs[index] = _other_lengths(tensor, uses.lengths[index], lengths, generator)
+            inputs[index] = _other_lengths(tensor, uses.lengths[index], least_length, generator)
         elif "rising" in bound and bound <= {"rising", "permutation"}:
             inputs[index] = _uneven_offsets(tensor, generator)
         elif not bound or (bound == {"permutation"} and _may_be_an_accident(tensor)):
@@ -101,13 +92,8 @@ def _uneven_offsets(tensor: torch.Tensor, generator: torch.Generator) -> torch.T
 
 
 def _other_lengths(
-    tensor: torch.Tensor, whole: int, lengths: Lengths, generator: torch.Generator
+    tensor: torch.Tensor, whole: int, least: int, generator: torch.Generator
 ) -> torch.Tensor:
-    shape, device = tensor.shape, tensor.device
-    kind = torch.randint(0, 4, shape, generator=generator, device=device)
-    beyond = torch.randint(1, _BEYOND + 1, shape, generator=generator, device=device)
-    result = torch.where(kind == 0, lengths.least, tensor)
-    result = torch.where(kind == 1, whole, result)
-    if lengths.is_beyond:
-        result = torch.where(kind == 2, whole + beyond, result)
-    return result.to(tensor.dtype)
+    kind = torch.randint(0, 4, tensor.shape, generator=generator, device=tensor.device)
+    result = torch.where(kind == 0, least, tensor)
+    return torch.where(kind == 1, whole, result).to(tensor.dtype)
