@@ -1,153 +1,232 @@
 """Held-out workloads that a task has by itself, where its sidecar names none.
 
-Sizes of a task file are given other values. One workload breaks every divisibility that the timed
-sizes have, by primes next to powers of two; one keeps the divisibilities and is smaller. Both are
-small, so that judging on them costs little. A third one lies beside the largest timed one, with odd
-sizes a little below its own: what a kernel does for large sizes alone shows there. Sizes below 16
-stay: they are strides and widths of kernels more often than extents. Whether a module runs with
-them is for admission to find out, so there are several ways to each. The same task has the same
-workloads.
+Sizes that a module runs with are given other values, all of them at once. The first workload has
+odd ones, next to powers of two, so that no divisibility of the timed sizes is left: most of them
+small. The second keeps the divisibilities and has larger sizes than any timed workload, as many as
+cost little; those that do not are larger in the first one. A third lies a little above the largest
+timed one, with odd sizes: what a kernel does for large sizes alone shows there. Numbers among
+forward's arguments change in the first. The same task has the same workloads.
 """
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.argument_numbers import PREFIX
+from evaluator_svc.size_places import size_places
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.task_source import parse_reference, size_constants
 
-_LEAST: Final = 16
-"""Sizes below stay as they are."""
-_LONGEST: Final = 1025
-"""For the largest size where that is larger: a block of 1024, and one element."""
-_ODD: Final = (257, 127, 31, 61, 17, 37, 97, 67)
-"""For the others: primes next to powers of two, then other ones."""
+SMALL: Final = 16
+"""Sizes below are strides and widths of kernels more often than extents."""
+_ODD: Final = (31, 61, 17, 37, 47, 23, 29, 53, 19, 41, 43, 59)
+"""Small sizes: primes next to powers of two, then other ones."""
 _BLOCK: Final = 64
 """Most of a divisibility that is kept."""
+_ROUNDED: Final = 4096
+"""Up to here a larger size is beyond the next power of two, which a kernel may be made for."""
+_MOST_ELEMENTS: Final = 1 << 22
+"""Of all sizes' product in a small workload."""
 _NEAR_SHARE: Final = 32
 _NEAR: Final = 32
 """Odd sizes in question beside a larger one: one for each 32 of it, so many at most."""
 _MUCH_LARGER: Final = 3
-"""Times the product of the small generated sizes, from which on a timed one has one beside it."""
+"""Times the product of the odd sizes, from which on the timed ones have larger ones beside them."""
+_LARGEST: Final = 1 << 40
 
 
-def generated_workloads(task: Task) -> tuple[tuple[Workload, ...], ...]:
-    """Return held-out workloads of other sizes, each with the ways to have it, the best first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeGroup:
+    """Sizes that move together."""
 
-    None where the task has held-out ones itself, or no sizes.
+    keys: tuple[str, ...]
+    """Names of module-level sizes, or places of `size_places`."""
+    value: int
+    """The largest that is timed."""
+    takes_odd: bool = True
+    """Whether the module runs with odd values; else with multiples of what divides this one."""
+
+
+def generated_workloads(
+    groups: Sequence[SizeGroup], numbers: Sequence[Size] = ()
+) -> tuple[tuple[Workload, ...], ...]:
+    """Return workloads of other sizes, each with the ways to have it, the best first.
+
+    None where there is nothing to change.
+
+    Args:
+        groups: What can change.
+        numbers: Other values of numbers among forward's arguments.
+    """
+    if not groups and not numbers:
+        return ()
+    larger = _larger_kept(groups)
+    odd = _odd(groups, larger)
+    smaller = _smaller_kept(groups)
+    few = [v if g.value >= SMALL else g.value for g, v in zip(groups, odd, strict=True)]
+    alone = (
+        [b if place == other else a for other, a in enumerate(smaller)]
+        for place, b in enumerate(odd)
+    )
+    ways = (
+        [
+            _workload(groups, odd, numbers),
+            _workload(groups, odd),
+            _workload(groups, few),
+            *(_workload(groups, values) for values in alone),
+            *(_workload(groups, smaller, [number]) for number in numbers),
+        ],
+        [_workload(groups, larger), _workload(groups, smaller)] if groups else [],
+    )
+    timed = _workload(groups, [group.value for group in groups])
+    kept = (tuple(dict.fromkeys(w for w in several if w != timed)) for several in ways)
+    return tuple(several for several in kept if several)
+
+
+def beside_largest(task: Task, groups: Sequence[SizeGroup]) -> tuple[Workload, ...]:
+    """Return the ways to have a workload a little above the largest timed sizes, the best first.
+
+    None where that is about as small as the generated ones.
+    """
+    values = [group.value for group in groups]
+    if math.prod(values) <= _MUCH_LARGER * math.prod(_odd(groups, _larger_kept(groups))):
+        return ()
+    chance = random.Random(task.digest)
+    near = [
+        group.value + (_odd_step if group.takes_odd else _kept_step)(group.value, chance)
+        for group in groups
+    ]
+    alone = (
+        [b if place == other else a for other, a in enumerate(values)]
+        for place, b in enumerate(near)
+    )
+    return tuple(dict.fromkeys(_workload(groups, sizes) for sizes in (near, *alone)))
+
+
+def generated_workload(task: Task, name: str) -> Workload | None:
+    """Return the workload that is called `name`, if a generated one of the task can be.
 
     Raises:
         TaskInvalidError: the reference is no Python.
     """
     if any(workload.held_out for workload in task.workloads):
-        return ()
+        return None
     tree = parse_reference(task.reference, file_name=task.name)
-    timed = size_constants(tree) | {s.name: s.value for s in task.workloads[0].sizes}
-    large = {name: value for name, value in timed.items() if value >= _LEAST}
-    if not 0 < len(large) <= len(_ODD):
-        return ()
-    kept = _kept(large)
-    ways = (
-        (_odd(large), _odd_alike(large), *({**kept, name: _ODD[1]} for name in large)),
-        (kept,),
-    )
-    known = {_key(timed, {s.name: s.value for s in w.sizes}) for w in task.workloads}
-    named = (
-        tuple(_workload(sizes) for sizes in several if _key(timed, sizes) not in known)
-        for several in ways
-    )
-    return tuple(tuple(dict.fromkeys(several)) for several in named if several)
+    known = {*size_constants(tree), *(place.key for place in size_places(tree))}
+    sizes = []
+    for part in name.split(","):
+        key, _, value = part.rpartition("=")
+        is_known = key in known or key.startswith(PREFIX)
+        if not is_known or not value.isdecimal() or int(value) > _LARGEST:
+            return None
+        sizes.append(Size(name=key, value=int(value)))
+    workload = _named(sizes)
+    return workload if workload.name == name else None
 
 
-def beside_largest(task: Task) -> tuple[Workload, ...]:
-    """Return the ways to have a held-out workload beside the largest timed one, the best first.
-
-    None where `generated_workloads` has none, or where they are about as large themselves.
-
-    Raises:
-        TaskInvalidError: the reference is no Python.
-    """
-    small = generated_workloads(task)
-    if not small:
-        return ()
-    own = size_constants(parse_reference(task.reference, file_name=task.name))
-    timed = [own | {s.name: s.value for s in workload.sizes} for workload in task.workloads]
-    largest = max(timed, key=lambda sizes: math.prod(sizes.values()))
-    most = max(
-        math.prod((own | {s.name: s.value for s in workload.sizes}).values())
-        for ways in small
-        for workload in ways
-    )
-    if math.prod(largest.values()) <= _MUCH_LARGER * most:
-        return ()
-    chance = random.Random(task.digest)
-    large = {name: value for name, value in largest.items() if value >= _LEAST}
-    odd = {name: _odd_below(value, chance) for name, value in large.items()}
-    first = {value: name for name, value in reversed(list(large.items()))}
-    ways = (
-        large | odd,
-        {name: odd[first[value]] for name, value in large.items()},
-        *(large | {name: odd[name]} for name in large),
-    )
-    return tuple(dict.fromkeys(_workload(sizes) for sizes in ways))
+def exceeded(groups: Iterable[SizeGroup], workloads: Iterable[Workload]) -> frozenset[str]:
+    """Return the first keys of the groups of which some workload has a larger size."""
+    most: dict[str, int] = {}
+    for workload in workloads:
+        for size in workload.sizes:
+            most[size.name] = max(most.get(size.name, 0), size.value)
+    return frozenset(g.keys[0] for g in groups if most.get(g.keys[0], 0) > g.value)
 
 
-def generated_workload(task: Task, name: str) -> Workload | None:
-    """Return the one that is called `name`, in whichever way.
+def _odd(groups: Sequence[SizeGroup], other: Sequence[int]) -> list[int]:
+    """Return odd sizes, each another one, and larger than timed where `other` has no larger one."""
+    taken: set[int] = set()
+    values = []
+    for group in groups:
+        if not group.takes_odd:
+            value = _kept_below(group.value, taken) or group.value
+        elif group.value < SMALL:
+            value = _odd_above(group.value, taken)
+        else:
+            value = next((n for n in _ODD if n < group.value and n not in taken), _ODD[0])
+        taken.add(value)
+        values.append(value)
+    for place, (group, kept) in enumerate(zip(groups, other, strict=True)):
+        if max(kept, values[place]) <= group.value:
+            larger = _odd_above(group.value, taken) if group.takes_odd else _kept_above(group.value)
+            if _fits([*values[:place], larger, *values[place + 1 :]]):
+                values[place] = larger
+                taken.add(larger)
+    return values
 
-    Raises:
-        TaskInvalidError: the reference is no Python.
-    """
-    several = (workload for ways in generated_workloads(task) for workload in ways)
-    found = (w for w in (*several, *beside_largest(task)) if w.name == name)
-    return next(found, None)
+
+def _smaller_kept(groups: Sequence[SizeGroup]) -> list[int]:
+    """Return smaller sizes that the same powers of two divide."""
+    taken: set[int] = set()
+    values = []
+    for group in groups:
+        values.append(_kept_below(group.value, taken) or group.value)
+        taken.add(values[-1])
+    return values
 
 
-def _odd_below(value: int, chance: random.Random) -> int:
-    """Return an odd size a little below another."""
+def _larger_kept(groups: Sequence[SizeGroup]) -> list[int]:
+    """Return sizes that the same powers of two divide, as many of them larger as cost little."""
+    values = _smaller_kept(groups)
+    for place in sorted(range(len(groups)), key=lambda index: groups[index].value):
+        larger = [*values[:place], _kept_above(groups[place].value), *values[place + 1 :]]
+        if _fits(larger):
+            values = larger
+    return values
+
+
+def _fits(values: Sequence[int]) -> bool:
+    return math.prod(values) <= _MOST_ELEMENTS
+
+
+def _rounded(value: int) -> int:
+    """Return the next power of two, or the value itself where that would be much more."""
+    return 1 << (value - 1).bit_length() if value <= _ROUNDED else value
+
+
+def _odd_above(value: int, taken: set[int]) -> int:
+    above = max(_rounded(value), 2) + 1
+    above += 1 - above % 2
+    return next(n for n in range(above, above + 2 * len(taken) + 1, 2) if n not in taken)
+
+
+def _kept_above(value: int) -> int:
+    block = math.gcd(value, _BLOCK)
+    return _rounded(value) // block * block + block
+
+
+def _kept_below(value: int, taken: set[int]) -> int:
+    """Return a smaller size with its powers of two; 0 if there is none."""
+    block = math.gcd(value, _BLOCK)
+    odd = (n * block for n in range(1, value // block, 2))
+    least = min(SMALL, value)
+    return next((n for n in odd if n >= least and n not in taken), 0)
+
+
+def _odd_step(value: int, chance: random.Random) -> int:
+    """Return how much larger an odd size is."""
     step = chance.randrange(min(max(value // _NEAR_SHARE, 1), _NEAR))
-    return value - 1 - value % 2 - 2 * step
+    return 1 + value % 2 + 2 * step
 
 
-def _odd(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return sizes that no power of two divides, each another one; none is larger."""
-    free = list(_ODD)
-    chosen: dict[str, int] = {}
-    for name, value in sorted(sizes.items(), key=lambda item: -item[1]):
-        if not chosen and value > _LONGEST:
-            chosen[name] = _LONGEST
-            continue
-        chosen[name] = next((n for n in free if n < value), free[-1])
-        free.remove(chosen[name])
-    return {name: chosen[name] for name in sizes}
+def _kept_step(value: int, _: random.Random) -> int:
+    return _kept_above(value) - value
 
 
-def _kept(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return smaller sizes that the same powers of two divide; equal ones stay equal."""
-    chosen: dict[int, int] = {}
-    for value in sorted(set(sizes.values()), reverse=True):
-        block = math.gcd(value, _BLOCK)
-        odd = range(1, value // block, 2)
-        smaller = (n * block for n in odd if n * block >= _LEAST)
-        chosen[value] = next((n for n in smaller if n not in chosen.values()), value)
-    return {name: chosen[value] for name, value in sizes.items()}
+def _workload(
+    groups: Sequence[SizeGroup], values: Sequence[int], numbers: Sequence[Size] = ()
+) -> Workload:
+    given: Mapping[str, int] = {
+        key: value for group, value in zip(groups, values, strict=True) for key in group.keys
+    }
+    return _named([*(Size(name=key, value=value) for key, value in given.items()), *numbers])
 
 
-def _odd_alike(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the odd sizes, where equal ones stay equal."""
-    first = {value: name for name, value in reversed(list(sizes.items()))}
-    odd = _odd({name: value for value, name in first.items()})
-    return {name: odd[first[value]] for name, value in sizes.items()}
-
-
-def _workload(sizes: Mapping[str, int]) -> Workload:
+def _named(sizes: Sequence[Size]) -> Workload:
     return Workload(
-        name=",".join(f"{name}={value}" for name, value in sizes.items()),
-        sizes=tuple(Size(name=name, value=value) for name, value in sizes.items()),
+        name=",".join(f"{size.name}={size.value}" for size in sizes),
+        sizes=tuple(sizes),
         held_out=True,
     )
-
-
-def _key(timed: Mapping[str, int], sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted({**timed, **sizes}.items()))

@@ -198,7 +198,8 @@ class CandidateEvaluation:
         self, correctness: CorrectnessStage, candidate: LoadedCandidate
     ) -> CandidateFailure | None:
         """Try inputs that a candidate may decline without a fault."""
-        trials = GeneratedTrials(self._generated, self._record, candidate.bound)
+        untried = self._context.admission.untried
+        trials = GeneratedTrials(self._generated, self._record, candidate.bound, untried)
         failure = correctness.try_generated(trials)
         if failure is not None or trials.is_runner_lost:
             return failure

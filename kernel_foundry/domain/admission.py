@@ -228,6 +228,9 @@ class Admission:
     refusals: tuple[str, ...] = ()
     """Why no money should be spent on this task; empty when admitted."""
     warnings: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+    """What candidates are never tried with, or not held to: every verdict says so. Among the
+    warnings too."""
     derivation: ToleranceDerivation | None = None
     """None when the task was refused before there was one."""
     redundancies: tuple[str, ...] = ()

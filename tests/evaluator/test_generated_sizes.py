@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
+from evaluator_svc.generated_workloads import SizeGroup, beside_largest
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.task import Workload
+from kernel_foundry.domain.task import Task, Workload
 
 _BY_FOURS = """```sycl
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -34,6 +35,11 @@ def _compared(evaluation: Evaluation) -> dict[str, CheckResult]:
     return {check.workload: check.result for check in checks}
 
 
+def _beside(task: Task) -> str:
+    groups = [SizeGroup(keys=("ROWS",), value=64), SizeGroup(keys=("COLS",), value=96)]
+    return beside_largest(task, groups)[0].name
+
+
 @pytest.fixture
 def task(judged):
     return dataclasses.replace(judged.task, workloads=(Workload(name="default"),))
@@ -44,8 +50,9 @@ def test_a_kernel_for_all_sizes_is_compared_on_generated_ones(judged, task):
     assert evaluation.passed, evaluation.findings
     assert _compared(evaluation) == {
         "default": CheckResult.PASSED,
-        "ROWS=61,COLS=31": CheckResult.PASSED,
-        "ROWS=64,COLS=32": CheckResult.PASSED,
+        "ROWS=31,COLS=61": CheckResult.PASSED,
+        "ROWS=128,COLS=160": CheckResult.PASSED,
+        _beside(task): CheckResult.PASSED,
     }
     generated = [w for w in evaluation.workloads if w.workload != "default"]
     assert all(w.held_out and w.timing is None for w in generated)
@@ -75,8 +82,9 @@ def test_a_kernel_that_says_what_it_is_made_for_passes(judged, task, claim, head
     assert evaluation.passed, evaluation.findings
     assert _compared(evaluation) == {
         "default": CheckResult.PASSED,
-        "ROWS=61,COLS=31": CheckResult.SKIPPED,
-        "ROWS=64,COLS=32": CheckResult.PASSED,
+        "ROWS=31,COLS=61": CheckResult.SKIPPED,
+        "ROWS=128,COLS=160": CheckResult.PASSED,
+        _beside(task): CheckResult.SKIPPED,
     }
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from evaluator_svc.generated_workloads import beside_largest, generated_workload
+from evaluator_svc.generated_workloads import SizeGroup, beside_largest, generated_workload
 from evaluator_svc.memory_needs import WorkloadSizes
 from evaluator_svc.pipeline.workloads.generated_sizes import has_one_seed
 from kernel_foundry.domain.admission import NamedTensor, TensorRole, WorkloadAdmission
@@ -24,35 +24,39 @@ def _task(*workloads: tuple[int, int], held_out: tuple[int, int] | None = None) 
     return dataclasses.replace(make_task(SOFTMAX), workloads=tuple(sized))
 
 
+_LARGE = (SizeGroup(keys=("rows",), value=1024), SizeGroup(keys=("cols",), value=4096))
+
+
 def _sizes(workload: Workload) -> dict[str, int]:
     return {size.name: size.value for size in workload.sizes}
 
 
-def test_all_sizes_are_odd_and_a_little_smaller() -> None:
-    first, *others = beside_largest(_task((256, 512), (1024, 4096)))
+def test_all_sizes_are_odd_and_a_little_larger() -> None:
+    first, *others = beside_largest(_task((256, 512), (1024, 4096)), _LARGE)
     assert first.held_out
     sizes = _sizes(first)
-    assert 1024 - 64 <= sizes["rows"] < 1024
-    assert 4096 - 64 <= sizes["cols"] < 4096
+    assert 1024 < sizes["rows"] <= 1024 + 64
+    assert 4096 < sizes["cols"] <= 4096 + 64
     assert all(value % 2 for value in sizes.values())
     # Where a module does not run with all of them changed, one alone may do.
     assert {"rows": sizes["rows"], "cols": 4096} in map(_sizes, others)
 
 
-def test_sizes_that_are_equal_may_have_to_stay_equal() -> None:
-    ways = [_sizes(workload) for workload in beside_largest(_task((2048, 2048)))]
-    assert any(sizes["rows"] == sizes["cols"] < 2048 for sizes in ways)
-
-
 def test_the_same_task_has_the_same_and_finds_them_by_name() -> None:
     task = _task((1024, 4096))
-    assert beside_largest(task) == beside_largest(task)
-    assert all(generated_workload(task, w.name) == w for w in beside_largest(task))
+    several = beside_largest(task, _LARGE)
+    assert several == beside_largest(task, _LARGE)
+    assert all(generated_workload(task, w.name) == w for w in several)
 
 
-def test_small_tasks_and_such_with_held_out_sizes_have_none() -> None:
-    assert not beside_largest(_task((64, 96)))
-    assert not beside_largest(_task((1024, 4096), held_out=(3, 1001)))
+def test_small_tasks_have_none() -> None:
+    small = (SizeGroup(keys=("rows",), value=32), SizeGroup(keys=("cols",), value=64))
+    assert not beside_largest(_task((32, 64)), small)
+
+
+def test_tasks_with_held_out_sizes_know_no_generated_ones() -> None:
+    task = _task((1024, 4096), held_out=(3, 1001))
+    assert generated_workload(task, "rows=31,cols=61") is None
 
 
 def test_a_large_one_is_judged_on_one_seed() -> None:

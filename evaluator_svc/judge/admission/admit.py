@@ -15,7 +15,9 @@ from evaluator_svc.judge.admission.answer_check import (
     settle_exact,
 )
 from evaluator_svc.judge.admission.other_sizes import usable
+from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
 from evaluator_svc.judge.admission.stages import Stages
+from evaluator_svc.judge.admission.untried import untried_arguments
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.baselines import (
     COMPILE,
@@ -169,12 +171,15 @@ def admit_task(
             )
             for item in timed
         }
+    untried: tuple[str, ...] = ()
     with stages.stage("generated"), threads_for(prepared):
         if not found.refusals:
+            sizes = _size_groups(task, prepared)
             workloads += _generated(
-                task, prepared, device, peaks, prepare, answers.tolerance, memory
+                task, sizes, prepared, device, peaks, prepare, answers.tolerance, memory
             )
-            workloads += _beside_largest(task, prepared, workloads, measured, prepare)
+            workloads += _beside_largest(task, sizes, prepared, workloads, measured, prepare)
+            untried = untried_arguments(task, sizes, prepared, workloads)
     workloads = [
         replace(
             workload,
@@ -189,7 +194,8 @@ def admit_task(
         workloads=tuple(workloads),
         tolerance=answers.tolerance,
         refusals=_unique(found.refusals),
-        warnings=_unique(found.warnings),
+        warnings=_unique([*found.warnings, *untried]),
+        untried=untried,
         derivation=answers.derivation,
         degeneracies=_unique(accepted),
         rounding=dtype_name(narrowest(item.module.rounding for item in prepared)),
@@ -306,8 +312,16 @@ def admission_sets(item: PreparedWorkload) -> list[InputSet]:
     return [item.input_set(seed) for seed in seeds]
 
 
+def _size_groups(task: Task, prepared: Sequence[PreparedWorkload]) -> SizeGroups:
+    """Return what can change; nothing where the task names held-out workloads."""
+    if any(item.workload.held_out for item in prepared):
+        return SizeGroups()
+    return find_size_groups(task, prepared[0])
+
+
 def _generated(
     task: Task,
+    sizes: SizeGroups,
     prepared: Sequence[PreparedWorkload],
     device: DeviceSpec,
     peaks: Peaks,
@@ -318,7 +332,7 @@ def _generated(
     """Return the workloads of other sizes that the task can be judged on."""
     first = prepared[0]
     admitted = []
-    for ways in generated_workloads(task):
+    for ways in generated_workloads(sizes.groups, sizes.numbers):
         items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
         item = next((i for i in items if i is not None and not _changed_kinds((first, i))), None)
         if item is not None:
@@ -330,6 +344,7 @@ def _generated(
 
 def _beside_largest(
     task: Task,
+    sizes: SizeGroups,
     prepared: Sequence[PreparedWorkload],
     admitted: Sequence[WorkloadAdmission],
     measured: Mapping[str, Sequence[Baseline]],
@@ -350,7 +365,7 @@ def _beside_largest(
     if is_unsafe or not is_cheap or not largest.is_repeatable:
         return []
     facts = next(w for w in admitted if w.workload == largest.workload.name)
-    for workload in beside_largest(task):
+    for workload in beside_largest(task, sizes.groups):
         try:
             item = prepare(workload)
         except TaskInvalidError:

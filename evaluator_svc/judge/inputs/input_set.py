@@ -43,7 +43,8 @@ class InputSet:
     ) -> None:
         self.module = module
         self.seed = seed
-        arguments = read_arguments(module.model, module.input_values(seed))
+        values = module.input_values(seed)
+        arguments = read_arguments(module.model, values, module.workload.sizes)
         if change is not None:
             changed = tuple(map(change, arguments.tensors))
             arguments = dataclasses.replace(arguments, tensors=changed)

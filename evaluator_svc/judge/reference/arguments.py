@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from evaluator_svc.argument_numbers import changed_value
+from kernel_foundry.domain.task import Size
 from kernel_foundry.errors import TaskInvalidError
 
 
@@ -33,8 +35,12 @@ class _Place:
     index: int
 
 
-def read_arguments(model: nn.Module, values: Sequence[Any]) -> Arguments:
+def read_arguments(
+    model: nn.Module, values: Sequence[Any], sizes: Sequence[Size] = ()
+) -> Arguments:
     """Return the arguments `values` with the names that `model.forward` gives them.
+
+    `sizes`: of a workload that may give other values to numbers.
 
     Raises:
         TaskInvalidError: they do not fit the signature, or hold something that is neither
@@ -58,8 +64,9 @@ def read_arguments(model: nn.Module, values: Sequence[Any]) -> Arguments:
                 raise TaskInvalidError(f"argument {name!r} mixes tensors and other values")
             template.append([place(f"{name}{i}", v) for i, v in enumerate(value)])
         elif value is None or isinstance(value, int | float | bool | str | tuple | list):
-            constants.append((name, value))
-            template.append(value)
+            constant = changed_value(name, value, sizes)
+            constants.append((name, constant))
+            template.append(constant)
         else:
             raise TaskInvalidError(
                 f"argument {name!r} is a {type(value).__name__}; expected tensors, lists of"

@@ -22,9 +22,10 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.reference.formats import is_narrow
+from evaluator_svc.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.task_source import missing_names, override_sizes, parse_reference
+from kernel_foundry.task_source import missing_names, parse_reference
 
 _CAST: Final = {
     Precision.FP32: torch.float32,
@@ -216,4 +217,4 @@ def _sized_tree(task: Task, workload: Workload) -> ast.Module:
         raise TaskInvalidError(
             f"{task.name}: no {' and no '.join(missing)} in the reference", task=task.name
         )
-    return override_sizes(tree, workload.sizes)
+    return override_places(tree, workload.sizes)

@@ -31,6 +31,7 @@ class GeneratedTrials:
         workloads: The generated workloads.
         record: Takes the checks.
         bound: Names of the workloads that the plan was bound to.
+        untried: What no workload tries, a sentence each.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class GeneratedTrials:
         workloads: Sequence[WorkloadAdmission],
         record: EvaluationRecord,
         bound: Container[str],
+        untried: Sequence[str] = (),
     ) -> None:
         self._workloads = workloads
         self._record = record
         self._bound = bound
+        self._untried = untried
         self.is_runner_lost = False
         """Whether a launch was refused, which ends a runner."""
 
@@ -49,25 +52,27 @@ class GeneratedTrials:
         self, try_one: Callable[[WorkloadAdmission], CandidateFailure | None]
     ) -> CandidateFailure | None:
         """Try the workloads one by one; return the first failure that is one."""
+        for note in self._untried:
+            self._tell("", note)
         for workload in self._workloads:
             if self.is_runner_lost:
-                self._tell(workload, "not tried: a launch was refused before")
+                self._tell(workload.workload, "not tried: a launch was refused before")
             elif workload.workload not in self._bound:
-                self._tell(workload, "the plan or its kernels do not take these sizes")
+                self._tell(workload.workload, "the plan or its kernels do not take these sizes")
             else:
                 failure = try_one(workload)
                 if failure is not None and failure.outcome is EvaluationOutcome.LAUNCH_ERROR:
                     self.is_runner_lost = True
-                    self._tell(workload, "the launch was refused at these sizes")
+                    self._tell(workload.workload, "the launch was refused at these sizes")
                 elif failure is not None:
                     return failure
         return None
 
-    def _tell(self, workload: WorkloadAdmission, note: str) -> None:
+    def _tell(self, workload: str, note: str) -> None:
         check = Check(
             kind=CheckKind.COMPARISON,
             result=CheckResult.SKIPPED,
-            workload=workload.workload,
+            workload=workload,
             note=note,
         )
         self._record.add_checks((check,))

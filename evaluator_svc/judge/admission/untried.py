@@ -1,0 +1,106 @@
+"""What candidates are never tried with, for a verdict to name: a kernel may rely on it unseen."""
+
+from collections.abc import Sequence
+
+import torch
+
+from evaluator_svc.argument_numbers import PREFIX
+from evaluator_svc.generated_workloads import exceeded, generated_workload
+from evaluator_svc.judge.admission.size_groups import SizeGroups
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.reference.formats import same_values
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.task import Task, Workload
+
+
+def untried_arguments(
+    task: Task,
+    sizes: SizeGroups,
+    prepared: Sequence[PreparedWorkload],
+    admitted: Sequence[WorkloadAdmission],
+) -> tuple[str, ...]:
+    """Return a sentence for each limit of what candidates are tried with.
+
+    Args:
+        task: The task.
+        sizes: What can change in it.
+        prepared: Its own workloads.
+        admitted: All that candidates are judged on.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    generated = [workload for workload in admitted if workload.is_generated]
+    found = [generated_workload(task, workload.workload) for workload in generated]
+    workloads = [workload for workload in found if workload is not None]
+    smallest = min(prepared, key=lambda item: item.size_bytes)
+    return (
+        *_sizes(sizes, prepared, workloads),
+        *_numbers(prepared, workloads),
+        *_changed_buffers(smallest),
+    )
+
+
+def _sizes(
+    sizes: SizeGroups, prepared: Sequence[PreparedWorkload], workloads: Sequence[Workload]
+) -> list[str]:
+    if any(item.workload.held_out for item in prepared):
+        return []
+    given = {size.name for workload in workloads for size in workload.sizes}
+    stuck = [group.keys[0] for group in sizes.groups if given.isdisjoint(group.keys)]
+    unchanged = [*sizes.fixed, *stuck]
+    said = []
+    if unchanged:
+        said.append(
+            f"{', '.join(unchanged)}: candidates are tried with no other size, because the"
+            " reference does not run with one, or not well enough to judge by"
+        )
+    elif not sizes.groups:
+        said.append(
+            "get_inputs() has no size that can be changed: candidates are tried with no other"
+            " shapes than it gives"
+        )
+    larger = exceeded(sizes.groups, workloads)
+    smaller = [g.keys[0] for g in sizes.groups if g.keys[0] not in {*larger, *stuck}]
+    if smaller:
+        said.append(f"{', '.join(smaller)}: candidates are tried with no larger size")
+    return said
+
+
+def _numbers(prepared: Sequence[PreparedWorkload], workloads: Sequence[Workload]) -> list[str]:
+    """Return the arguments that are no tensors and have one value in all workloads."""
+    changed = {
+        size.name.removeprefix(PREFIX).partition("/")[0]
+        for workload in workloads
+        for size in workload.sizes
+        if size.name.startswith(PREFIX)
+    }
+    smallest = min(prepared, key=lambda item: item.size_bytes)
+    literals = [{scalar.name: scalar.literal for scalar in item.scalars} for item in prepared]
+    alike = [
+        name
+        for name, value in smallest.input_set(PREPARATION_SEED).arguments.constants
+        if value is not None and name not in changed and len({s.get(name) for s in literals}) == 1
+    ]
+    if not alike:
+        return []
+    return [f"{', '.join(alike)}: candidates are tried with no other value of these arguments"]
+
+
+def _changed_buffers(item: PreparedWorkload) -> list[str]:
+    """Return the buffers that forward changes, which no plan can."""
+    drawn = item.input_set(PREPARATION_SEED)
+    model, values = drawn.callable_model()
+    before = {path: buffer.clone() for path, buffer in model.named_buffers()}
+    if not before:
+        return []
+    with item.module.user_code("forward()"), torch.no_grad():
+        model(*values)
+    after = dict(model.named_buffers())
+    changed = [path for path, old in before.items() if not same_values(old, after[path])]
+    if not changed:
+        return []
+    return [
+        f"{', '.join(changed)}: forward() changes these buffers, and a kernel cannot: only its"
+        " outputs are compared"
+    ]

@@ -1,0 +1,145 @@
+"""Which sizes of a task change: small ones, each side of a square, numbers without names."""
+
+import textwrap
+
+import pytest
+import torch
+
+from evaluator_svc.generated_workloads import generated_workload, generated_workloads
+from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
+from evaluator_svc.judge.admission.untried import untried_arguments
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from kernel_foundry.domain.task import Task
+
+_SIZES = "batch = 8\nchannels = 64\nside = 32\n"
+
+
+def _task(
+    forward: str, inputs: str, *, init: str = "", body: str = "pass", given: str = ""
+) -> Task:
+    text = f"""
+import torch
+from torch import nn
+
+{_SIZES}
+
+class Model(nn.Module):
+    def __init__(self, *sizes):
+        super().__init__()
+        {body}
+
+    def forward(self, {given or "x"}):
+        return {forward}
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return [{init}]
+"""
+    return Task(name="sized", reference=textwrap.dedent(text))
+
+
+def _prepared(task: Task) -> PreparedWorkload:
+    (workload,) = task.workloads
+    return PreparedWorkload(task, workload, device=torch.device("cpu"), memory_bytes=1 << 30)
+
+
+def _found(task: Task) -> SizeGroups:
+    return find_size_groups(task, _prepared(task))
+
+
+def _keys(task: Task) -> list[tuple[str, ...]]:
+    return [group.keys for group in _found(task).groups]
+
+
+@pytest.mark.parametrize(
+    ("task", "keys"),
+    [
+        pytest.param(
+            _task("x.mean(-2)", "torch.randn(batch, side, side)"),
+            [("channels",), ("batch",), ("side",), ("side#2",)],
+            id="each side of a square, and a small batch",
+        ),
+        pytest.param(
+            _task(
+                "self.f(x)",
+                "torch.randn(side, side)",
+                init="side",
+                body="self.f = nn.Linear(*2 * sizes)",
+            ),
+            [("channels",), ("side#1",), ("side",)],
+            id="the side that weights have moves with them",
+        ),
+        pytest.param(
+            _task("x @ y", "torch.randn(side, side), torch.randn(side, side)", given="x, y"),
+            [("channels",), ("side#1",), ("side#4",), ("side",)],
+            id="what is summed over moves as one",
+        ),
+        pytest.param(
+            _task(
+                "self.f(x)", "torch.randn(48, 24)", init="24", body="self.f = nn.LayerNorm(sizes)"
+            ),
+            [("channels",), ("side",), ("get_inputs#1",), ("get_inputs#2", "get_init_inputs#1")],
+            id="numbers without names",
+        ),
+        pytest.param(
+            _task("x + torch.ones(24)", "torch.randn(48, 24)"),
+            [("channels",), ("side",), ("get_inputs#1",)],
+            id="what the module runs with at one value alone stays",
+        ),
+    ],
+)
+def test_what_moves(task: Task, keys: list[tuple[str, ...]]) -> None:
+    assert sorted(_keys(task)) == sorted(keys)
+
+
+def test_sizes_that_do_not_change_are_named() -> None:
+    task = _task("x + torch.ones(24)", "torch.randn(48, 24)")
+    item = _prepared(task)
+    (said, *_) = untried_arguments(task, find_size_groups(task, item), [item], [])
+    assert "24 in get_inputs" in said
+
+
+def test_divisors_are_kept_where_the_module_needs_them() -> None:
+    task = _task("x.view(x.shape[0], 4, -1).sum(1)", "torch.randn(batch, channels)")
+    by_key = {group.keys[0]: group.takes_odd for group in _found(task).groups}
+    assert by_key == {"batch": True, "channels": False, "side": True}
+
+
+def test_each_size_is_exceeded_and_each_is_odd_somewhere() -> None:
+    task = _task("torch.relu(x)", "torch.randn(batch, channels, side, side)")
+    found = _found(task)
+    first, second = (ways[0] for ways in generated_workloads(found.groups))
+    odd, larger = ({s.name: s.value for s in w.sizes} for w in (first, second))
+    for group in found.groups:
+        (key,) = group.keys
+        assert odd[key] % 2 == 1
+        assert max(odd[key], larger[key]) > group.value
+    assert odd["side"] != odd["side#2"]
+    assert generated_workload(task, first.name) == first
+
+
+def test_numbers_among_the_arguments_change() -> None:
+    inputs = "torch.randn(batch, side), torch.randn(batch, side), 0.25, 3, True"
+    task = _task("x + share * y if flag else y * n", inputs, given="x, y, share, n, flag")
+    item = _prepared(task)
+    found = find_size_groups(task, item)
+    assert [(n.name, n.value) for n in found.numbers] == [
+        ("forward.share/8", 5),
+        ("forward.n", 4),
+        ("forward.flag", 0),
+    ]
+    other = generated_workloads(found.groups, found.numbers)[0][0]
+    changed = PreparedWorkload(task, other, device=torch.device("cpu"), memory_bytes=1 << 30)
+    literals = {scalar.name: scalar.literal for scalar in changed.scalars}
+    assert literals == {"share": "0.625", "n": "4", "flag": "False"}
+
+
+def test_numbers_that_stay_and_buffers_that_change_are_named() -> None:
+    body = "self.norm = nn.BatchNorm1d(32)"
+    task = _task("self.norm(x).sum(axis)", "torch.randn(batch, 32), 1", body=body, given="x, axis")
+    item = _prepared(task)
+    said = untried_arguments(task, SizeGroups(), [item], [])
+    assert any(sentence.startswith("axis: ") for sentence in said)
+    assert any("norm.running_mean" in sentence for sentence in said)
