@@ -58,9 +58,10 @@ demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the th
 	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py --evaluations 36 --minutes 3 \
 		--evaluator spawn --archive spawn --generator spawn
 
-# Bytecode is kept whatever the environment says: some hundred processes read it.
+# Bytecode is kept whatever the environment says: some hundred processes read it. And threads of
+# OpenMP that wait for each other sleep, as they share the cores with those of other tests.
 test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder $(TESTS)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder $(TESTS)
 
 gpu: $(BUILT) ## Run the tests that need an NVIDIA GPU; fails where there is none
 	$(BIN)/python -m pytest -m gpu --require-gpu $(TESTS)

@@ -51,6 +51,7 @@ _JUDGE_VARIABLES: Final = (
     _COMPILED, _TRITON, "TRITON_PTXAS_PATH", "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
     "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
+    "OMP_WAIT_POLICY",
 )  # fmt: skip
 """torch.compile looks for a compiler and a cache; no key or token is among these."""
 
