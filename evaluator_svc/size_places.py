@@ -29,8 +29,11 @@ class SizePlace:
 
     key: str
     value: int
-    name: str = ""
+    name: str
     """The module-level size that stands there; empty: the number itself does."""
+    tensor: tuple[int, int]
+    """Where the innermost call that it is an argument of lies in the text, or the tuple: the same
+    for all sizes of one tensor."""
 
     @property
     def is_initial(self) -> bool:
@@ -72,22 +75,40 @@ def _places(tree: ast.Module) -> Iterator[tuple[SizePlace, ast.expr]]:
             for node in ast.walk(statement)
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
         }
+        calls = _innermost_calls(statement)
         for node in sorted(_leaves(statement), key=lambda n: (n.lineno, n.col_offset)):
+            tensor = calls[id(node)]
             if isinstance(node, ast.Name):
                 is_read = isinstance(node.ctx, ast.Load)
                 if is_read and node.id in known and owner != INITIAL:
                     counts[node.id] += 1
                     key = f"{node.id}{_MARK}{counts[node.id]}"
-                    yield SizePlace(key=key, value=known[node.id], name=node.id), node
+                    place = SizePlace(key=key, value=known[node.id], name=node.id, tensor=tensor)
+                    yield place, node
             elif type(node.value) is int and node.value > 1 and id(node) not in negative:
                 counts[owner] += 1
-                yield SizePlace(key=f"{owner}{_MARK}{counts[owner]}", value=node.value), node
+                key = f"{owner}{_MARK}{counts[owner]}"
+                yield SizePlace(key=key, value=node.value, name="", tensor=tensor), node
 
 
 def _leaves(statement: ast.stmt) -> Iterator[ast.Name | ast.Constant]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name | ast.Constant):
             yield node
+
+
+def _innermost_calls(statement: ast.stmt) -> dict[int, tuple[int, int]]:
+    """Return where the innermost call around each node lies, or the statement, by identity."""
+    found = dict[int, tuple[int, int]]()
+    waiting: list[tuple[ast.AST, tuple[int, int]]] = [
+        (statement, (statement.lineno, statement.col_offset))
+    ]
+    while waiting:
+        node, place = waiting.pop()
+        found[id(node)] = place
+        inside = (node.lineno, node.end_col_offset or 0) if isinstance(node, ast.Call) else place
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return found
 
 
 def _owner(statement: ast.stmt) -> str:

@@ -1,8 +1,9 @@
 """Which sizes of a task can change, and which of them have to change together.
 
 The module is tried on shapes alone, which costs no memory: each place of a size with a multiple of
-its value, so that whatever divides it still does. A place that runs alone moves alone, as the width
-of a picture whose height has the same name; others move with those that are equal.
+its value, so that whatever divides it still does. Within one tensor a place that runs alone moves
+alone, as the width of a picture whose height has the same name; others move with those that are
+equal.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -137,6 +138,11 @@ class _Search:
         """Return what of one size moves by itself, told apart as far as the module runs with it."""
         whole, *places = members
         is_named = "#" not in whole[0]
+        tensors = {place.tensor for place in self._places if (place.key,) in places}
+        if len(tensors) > 1:
+            # What has one name in several tensors, or one number, is one size to who reads it.
+            joint = whole if is_named else tuple(key for keys in places for key in keys)
+            return next(([keys] for keys in (joint, whole) if self._accepts([keys])), [])
         if is_named and len(places) > 1 and self._accepts([whole, *places[1:]]):
             return [whole, *places[1:]]
         if not is_named and self._accepts(places):
