@@ -182,7 +182,7 @@ def test_an_admission_of_an_earlier_process_is_checked_before_it_is_relied_on(
         again = asyncio.run(later.admit(TASK))
     finally:
         asyncio.run(later.close())
-    (known,), (now,) = true.workloads, checked.workloads
+    known, now = true.workloads[0], checked.workloads[0]
     eager, eager_now = known.baselines[0].timing, now.baselines[0].timing
     assert eager_now.median_ns < 10 * eager.median_ns
     assert any("drifted" in warning for warning in checked.warnings)
@@ -209,7 +209,7 @@ def test_an_admission_of_a_loaded_moment_is_not_kept_for_others(
 def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yardstick(
     monkeypatch: pytest.MonkeyPatch, evaluator: LocalEvaluator, true: Admission
 ) -> None:
-    (workload,) = true.workloads
+    workload = true.workloads[0]
     yardstick_ns = min(b.timing.median_ns for b in workload.baselines)
     yardsticks = (Yardstick(workload="default", time_ns=yardstick_ns),)
     before = asyncio.run(evaluator.evaluate(_request(yardsticks=yardsticks)))

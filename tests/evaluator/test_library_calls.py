@@ -108,7 +108,7 @@ def test_a_library_call_with_a_kernel_of_its_own_passes(verdict):
     """The share of the time in own kernels is told."""
     evaluation = verdict(LINEAR)
     assert evaluation.passed, evaluation.findings
-    (workload,) = evaluation.workloads
+    workload = evaluation.workloads[0]
     assert 0.0 < workload.own_share < 1.0
     assert workload.prepare_ns is None
 
@@ -188,7 +188,7 @@ MOVED = {
         """
     y = ops.linear(x, linear_weight, linear_bias)
     relu[cdiv(y.numel(), 64), 64](y, y, y.numel())
-    copy[32, 64](y, out, y.numel(), 1.0)
+    copy[cdiv(y.numel(), 64), 64](y, out, y.numel(), 1.0)
 """,
     ),
     "computed from what a kernel has changed, then moved": (
@@ -197,7 +197,7 @@ MOVED = {
     positive = empty(x.shape, float32)
     relu[cdiv(x.numel(), 64), 64](x, positive, x.numel())
     y = ops.linear(positive, linear_weight, linear_bias)
-    copy[32, 64](y, out, y.numel(), 1.0)
+    copy[cdiv(y.numel(), 64), 64](y, out, y.numel(), 1.0)
 """,
     ),
 }

@@ -103,13 +103,15 @@ def test_after_a_scrub_nothing_is(marks: Marks) -> None:
 
 def test_nobody_finds_zeros_to_rely_on(marks: Marks) -> None:
     """On the thread that launches, the runtime's own frames may have left some since."""
-    least = []
-    for _ in range(ROUNDS):
+
+    def finds_none() -> bool:
         marks.launch(leaves=True)
         marks.device.scrub()
         marks.launch(leaves=False, mark=0)
-        least.append(int(marks.in_tiles.min()))
-    assert min(least) == 0
+        return int(marks.in_tiles.min()) == 0
+
+    # While other processes keep the cores, that thread runs most launches alone.
+    assert any(finds_none() for _ in range(100 * ROUNDS))
 
 
 def test_threads_that_come_wait_and_go_are_left_whole(marks: Marks) -> None:
