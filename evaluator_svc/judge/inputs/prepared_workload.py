@@ -23,7 +23,7 @@ from evaluator_svc.judge.reference.formats import computable, narrowest, same_va
 from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
-from evaluator_svc.judge.reference.operators import OperatorLog
+from evaluator_svc.judge.reference.operators import PRODUCT_PARTS, OperatorLog
 from evaluator_svc.judge.reference.self_differences import SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
@@ -122,6 +122,8 @@ class PreparedWorkload:
         """Whether an operator of the reference checks values on the device."""
         self.sizes_by_values = any(part in name for name in computed.operators for part in _SIZING)
         """Whether numbers of a tensor may decide how much memory or time the reference takes."""
+        self.multiplies = any(p in name for name in computed.operators for p in PRODUCT_PARTS)
+        """Whether the reference has products of matrices or convolutions, attention included."""
         self._computed = computed
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)

@@ -19,7 +19,7 @@ _MOVES: Final = frozenset({
 
 _AXES: Final = frozenset({"axis", "dim", "dims"})
 """Names of arguments of operators that work along an axis, such as sums and softmax…"""
-_PRODUCT_PARTS: Final = ("mm", "mv", "dot", "conv")
+PRODUCT_PARTS: Final = ("mm", "mv", "dot", "conv")
 """…and parts of the names of products."""
 
 
@@ -70,7 +70,7 @@ class OperatorLog(TorchDispatchMode):
 def _combines(func: Any, name: str) -> bool:
     """Return whether elements of a result are made of many: along an axis, or in a product."""
     arguments = {argument.name for argument in func._schema.arguments}
-    return not _AXES.isdisjoint(arguments) or any(part in name for part in _PRODUCT_PARTS)
+    return not _AXES.isdisjoint(arguments) or any(part in name for part in PRODUCT_PARTS)
 
 
 def rounds(func: Any, args: Any) -> bool:

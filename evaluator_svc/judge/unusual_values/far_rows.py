@@ -77,6 +77,8 @@ def far_rows(
         if large:
             found = with_large(large)
             break
+    if prepared.multiplies:
+        return found  # what is a number there, as attention's rows without a key, is a convention
     infinite = _defined(floats, lambda chosen: FarRows(infinite=chosen), is_taken)
     both = replace(found, infinite=infinite)
     return both if infinite and (not found.large or is_taken(both)) else found
