@@ -38,10 +38,19 @@ class Winner:
 
     @property
     def workloads(self) -> tuple[WorkloadAdmission, ...]:
-        """The workloads that it was found right on: timed, held out and generated ones."""
+        """The workloads that it was found right on: timed, held out and generated ones.
+
+        Generated ones that change a size in one place of several, or a number of forward's, are
+        left out: an exported file knows module-level sizes alone.
+        """
         results = self.record.evaluation.workloads
         right = {result.workload for result in results if result.correctness is not None}
-        return tuple(w for w in self.admission.workloads if w.workload in right)
+        known = self._file_sizes()
+        return tuple(
+            workload
+            for workload in self.admission.workloads
+            if workload.workload in right and known.keys() >= _sizes(workload).keys()
+        )
 
     def macros(self, workload: WorkloadAdmission) -> dict[str, TuneValue]:
         """Return the values of TUNE and CONST on a workload."""
@@ -52,13 +61,14 @@ class Winner:
 
     def sizes(self, workload: WorkloadAdmission) -> dict[str, int]:
         """Return the sizes of a workload: all that some workload overrides."""
-        tree = parse_reference(self.record.task.reference, file_name=self.record.task.name)
-        known = size_constants(tree)
+        known, own = self._file_sizes(), _sizes(workload)
         return {
-            name: dict(_sizes(workload)).get(name, known[name])
-            for other in self.workloads
-            for name, _ in _sizes(other)
+            name: own.get(name, known[name]) for other in self.workloads for name in _sizes(other)
         }
+
+    def _file_sizes(self) -> dict[str, int]:
+        task = self.record.task
+        return size_constants(parse_reference(task.reference, file_name=task.name))
 
 
 def winner_of_run(foundry: Foundry, run: str) -> Winner:
@@ -137,9 +147,9 @@ def _names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-def _sizes(workload: WorkloadAdmission) -> list[tuple[str, int]]:
+def _sizes(workload: WorkloadAdmission) -> dict[str, int]:
     """The sizes in a workload's name, which is made of them: "batch=3,dim=1001"."""
     if "=" not in workload.workload:
-        return []
+        return {}
     pairs = (part.partition("=") for part in workload.workload.split(","))
-    return [(name, int(value)) for name, _, value in pairs]
+    return {name: int(value) for name, _, value in pairs}
