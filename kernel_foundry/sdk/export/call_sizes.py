@@ -45,12 +45,10 @@ class CallSizes:
         self._workloads: list[WorkloadAdmission] = []
         named: list[Mapping[str, int]] = []
         for winner in winners:
-            built = {name for code in winner.objects for name in code.workloads}
-            for workload in winner.workloads:
-                if workload.workload in built:
-                    self._owners.append(winner)
-                    self._workloads.append(workload)
-                    named.append(known | winner.sizes(workload))
+            for workload in winner.built:
+                self._owners.append(winner)
+                self._workloads.append(workload)
+                named.append(known | winner.sizes(workload))
         self._task_sizes = {tuple(sizes[n] for sizes in named): n for n in reversed(list(named[0]))}
         self._found: dict[tuple[int | float, ...], str] = {}
         first = self._workloads[0]

@@ -3,7 +3,6 @@
 What is alike in all of them is in `cpp/`; the source holds those parts one after the other.
 """
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,6 @@ from typing import Any, Final
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.plan.dtypes import DTYPE_BYTES
 from kernel_foundry.plan.from_admission import name_table
-from kernel_foundry.plan.signature import kernels
 from kernel_foundry.sdk.export.c_text import c_comment, c_real, c_string, c_value
 from kernel_foundry.sdk.export.call_sizes import FIXED, CallNumber, CallSizes
 from kernel_foundry.sdk.export.function_file import check_gpu
@@ -287,27 +285,19 @@ def runtime_parts() -> tuple[list[str], list[str]]:
 
 
 def _specialisation(winner: Winner, struct: str, sizes: CallSizes, codes: list[bytes]) -> str:
-    source = winner.record.source
-    programs: dict[str, str] = {}
-    for workload in winner.workloads:
-        text = next((o.code for o in winner.objects if workload.workload in o.workloads), None)
-        if text is None:
-            continue
-        macros = winner.macros(workload)
-        key = braces(f"{{{c_string(n)}, {c_value(value)}}}" for n, value in macros.items())
-        if key in programs:
-            continue
-        code = base64.b64decode(text)
-        if code not in codes:
-            codes.append(code)
-        declared = (
-            kernel_text(kernel.name, kernel_declaration(kernel))
-            for kernel in kernels(source.device_code, source.language.value, macros)
+    programs = []
+    for program in winner.programs(winner.built):
+        if program.code not in codes:
+            codes.append(program.code)
+        macros = braces(
+            f"{{{c_string(n)}, {c_value(value)}}}" for n, value in program.macros.items()
         )
-        programs[key] = f"{{{key}, code{codes.index(code)}, {braces(declared)}}}"
+        code = f"code{codes.index(program.code)}"
+        declared = braces(kernel_text(k.name, kernel_declaration(k)) for k in program.kernels)
+        programs.append(f"{{{macros}, {code}, {declared}}}")
     ranges = (map(c_real, sizes.judged(name, winner)) for name in sizes.names)
     judged = braces(f"{{{', '.join(pair)}}}" for pair in ranges)
-    return f"{{made<{struct}>, {judged}, {braces(programs.values())}}}"
+    return f"{{made<{struct}>, {judged}, {braces(programs)}}}"
 
 
 def kernel_text(name: str, declaration: tuple[Any, ...]) -> str:

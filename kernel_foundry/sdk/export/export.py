@@ -141,9 +141,8 @@ def form_workloads(winners: Sequence[Winner]) -> tuple[FormWorkload, ...]:
     """Return what a file is tried on: all that its kernels were judged on and it has code for."""
     found: dict[str, FormWorkload] = {}
     for winner in winners:
-        built = {name for code in winner.objects for name in code.workloads}
-        for workload in winner.workloads:
-            if workload.workload in found or workload.workload not in built:
+        for workload in winner.built:
+            if workload.workload in found:
                 continue
             sizes = winner.sizes(workload).items()
             found[workload.workload] = FormWorkload(

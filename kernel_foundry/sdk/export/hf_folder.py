@@ -9,6 +9,7 @@ from typing import Final
 
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.sdk.export.function_file import check_gpu
+from kernel_foundry.sdk.export.python_text import package_name, plain_text
 from kernel_foundry.sdk.export.torch_file import NAMESPACE_LINE, judged_times
 from kernel_foundry.sdk.export.winner import Winner, tensors_of
 
@@ -112,9 +113,9 @@ def hf_folder(
     del problem
     check_gpu(winners, "this target")
     first = winners[0]
-    task = first.record.task.name.replace("\\", "/").replace('"', "'")
+    task = plain_text(first.record.task.name)
     name = module.lower()
-    package = name.strip("_").replace("_", "-")
+    package = package_name(module)
     sizes = [w.sizes(workload) for w in winners[:1] for workload in w.workloads]
     tolerance = first.admission.tolerance
     inputs = tensors_of(first.workloads[0], TensorRole.INPUT)

@@ -14,6 +14,7 @@ from kernel_foundry.sdk.export.cpp_folder import (
     shape_text,
     template,
 )
+from kernel_foundry.sdk.export.python_text import package_name, plain_text
 from kernel_foundry.sdk.export.winner import Winner
 
 _CODES: Final = {
@@ -111,13 +112,11 @@ def pybind_folder(
     sizes = CallSizes(winners)
     library = library_files(winners, sizes, module)
     tensors = winners[0].workloads[0].tensors
-    task = winners[0].record.task.name.replace("\\", "/").replace('"', "'")
+    task = plain_text(winners[0].record.task.name)
     return {
         **library,
         "binding.cpp": _binding(winners, sizes, module),
-        "pyproject.toml": _PROJECT.format(
-            name=module, package=module.lower().replace("_", "-"), task=task
-        ),
+        "pyproject.toml": _PROJECT.format(name=module, package=package_name(module), task=task),
         "CMakeLists.txt": _CMAKE.format(name=module),
         f"src/{module}/__init__.py": _MODULE.format(
             name=module,

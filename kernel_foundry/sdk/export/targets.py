@@ -55,10 +55,10 @@ class Target:
     summary: str
     file: str
     """Usual name of the file or folder; "{task}" stands for the task's."""
-    entry: FormEntry
-    """What is tried before the file is handed out."""
-    source: Callable[[Sequence[Winner], str], str]
+    source: Callable[[Sequence[Winner], str], str] = torch_file
     """Writes the Python text, for winners and the name that it will be imported by."""
+    entry: FormEntry = FormEntry.MODULE
+    """What of that text is tried before the file is handed out."""
     packed: Packing = as_it_is
     folder: Folder | None = None
     """Makes a folder; None for a target that is one file."""
@@ -68,69 +68,57 @@ TARGETS: Final[dict[str, Target]] = {
     "torch": Target(
         summary="a Python module with an operator, Module and swap",
         file="fast_{task}.py",
-        entry=FormEntry.MODULE,
-        source=torch_file,
     ),
     "kernelbench": Target(
         summary="KernelBench's file with ModelNew",
         file="fast_{task}.py",
-        entry=FormEntry.MODEL_NEW,
         source=kernelbench_file,
+        entry=FormEntry.MODEL_NEW,
     ),
     "popcorn": Target(
         summary="GPU MODE's submission with custom_kernel",
         file="submission.py",
-        entry=FormEntry.CUSTOM_KERNEL,
         source=popcorn_source,
+        entry=FormEntry.CUSTOM_KERNEL,
         packed=popcorn_file,
     ),
     "flashinfer": Target(
         summary="a solution for FlashInfer Trace",
         file="solution.json",
-        entry=FormEntry.RUN,
         source=flashinfer_source,
+        entry=FormEntry.RUN,
         packed=flashinfer_file,
     ),
     "sol": Target(
         summary="a solution for SOL-ExecBench",
         file="solution.json",
-        entry=FormEntry.RUN,
         source=sol_source,
+        entry=FormEntry.RUN,
         packed=sol_file,
     ),
     "cpp": Target(
         summary="a C++ library (folder) that needs the CUDA driver alone",
         file="fast_{task}",
-        entry=FormEntry.MODULE,
-        source=torch_file,
         folder=cpp_folder,
     ),
     "pybind": Target(
         summary="a Python package (folder) of that library, for arrays of any library",
         file="fast_{task}",
-        entry=FormEntry.MODULE,
-        source=torch_file,
         folder=pybind_folder,
     ),
     "hf": Target(
         summary="a project (folder) for Hugging Face's kernel-builder",
         file="fast_{task}",
-        entry=FormEntry.MODULE,
-        source=torch_file,
         folder=hf_folder,
     ),
     "vllm": Target(
         summary="a plug-in package (folder) for vLLM that registers the operator",
         file="fast_{task}",
-        entry=FormEntry.MODULE,
-        source=torch_file,
         folder=vllm_folder,
     ),
     "t4": Target(
         summary="configuration and times of the first run's winner as a T4 result of autotuners",
         file="t4_{task}.json",
-        entry=FormEntry.MODULE,
-        source=torch_file,
         packed=t4_file,
     ),
 }

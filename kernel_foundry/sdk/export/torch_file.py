@@ -15,8 +15,9 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.python_literal import NAME, packed
 from kernel_foundry.plan.from_admission import name_table
-from kernel_foundry.plan.signature import KernelParameter, KernelSignature, kernels
+from kernel_foundry.plan.signature import KernelParameter, KernelSignature
 from kernel_foundry.sdk.export.plan_function import plan_function
+from kernel_foundry.sdk.export.python_text import plain_text
 from kernel_foundry.sdk.export.winner import Winner, sizes_in_module, tensors_of
 from kernel_foundry.task_source import parse_reference, size_constants
 
@@ -190,24 +191,16 @@ def _entry(workload: WorkloadAdmission, sizes: dict[str, int]) -> dict[str, Any]
 
 def _specialisation(winner: Winner, name: str, table: _Table, objects: list[str]) -> dict[str, Any]:
     positions = table.positions(winner)
-    source = winner.record.source
-    found: list[dict[str, Any]] = []
-    for workload in winner.workloads:
-        code = next((o.code for o in winner.objects if workload.workload in o.workloads), None)
-        if code is None or workload.workload not in positions:
-            continue
-        macros = winner.macros(workload)
-        if any(known["macros"] == macros for known in found):
-            continue
-        data = base64.b85encode(zlib.compress(base64.b64decode(code), 9)).decode("ascii")
+    found = []
+    for program in winner.programs(w for w in winner.built if w.workload in positions):
+        data = base64.b85encode(zlib.compress(program.code, 9)).decode("ascii")
         if data not in objects:
             objects.append(data)
-        signatures = kernels(source.device_code, source.language.value, macros)
         found.append(
             {
-                "macros": macros,
+                "macros": program.macros,
                 "object": objects.index(data),
-                "kernels": {kernel.name: kernel_declaration(kernel) for kernel in signatures},
+                "kernels": {kernel.name: kernel_declaration(kernel) for kernel in program.kernels},
             }
         )
     return {"plan": name, "workloads": tuple(sorted(set(positions.values()))), "objects": found}
@@ -349,15 +342,10 @@ def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
     types = {t.dtype for t in tensors_of(first.workloads[0], TensorRole.INPUT)}
     kind = {"sycl": "on the CPU", "cuda": "on a GPU"}[first.record.source.language.value]
     return _HEAD.format(
-        task=_plain(first.record.task.name),
+        task=plain_text(first.record.task.name),
         usage=usage,
         otherwise=otherwise,
         needs=_NEEDS[first.record.source.language],
-        figures=_plain(judged_times(winners)),
+        figures=plain_text(judged_times(winners)),
         types=f"{' and '.join(sorted(types))} {kind},",
     )
-
-
-def _plain(text: str) -> str:
-    """A text that ends no docstring."""
-    return text.replace("\\", "/").replace('"""', "'''")

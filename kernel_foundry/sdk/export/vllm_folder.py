@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kernel_foundry.sdk.export.function_file import check_gpu
+from kernel_foundry.sdk.export.python_text import package_name, plain_text
 from kernel_foundry.sdk.export.winner import Winner
 
 _PROJECT: Final = """\
@@ -56,8 +57,8 @@ def vllm_folder(
     """
     del problem
     check_gpu(winners, "vLLM")
-    task = winners[0].record.task.name.replace("\\", "/").replace('"', "'")
-    package = module.lower().replace("_", "-")
+    task = plain_text(winners[0].record.task.name)
+    package = package_name(module)
     return {
         "pyproject.toml": _PROJECT.format(name=module, package=package, task=task),
         f"{module}/__init__.py": _MODULE.format(name=module, task=task),

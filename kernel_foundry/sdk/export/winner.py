@@ -1,8 +1,9 @@
 """A run's winner with all that an exported file needs of it: record, names and object code."""
 
 import ast
+import base64
 import symtable
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, WorkloadAdmission
@@ -12,10 +13,21 @@ from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.plan.configuration import chosen_values, constants
 from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.signature import KernelSignature, kernels
 from kernel_foundry.plan.tree import Plan, TuneValue
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.record_of_run import record_of_run
 from kernel_foundry.task_source import parse_reference, size_constants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Object code of a winner, and what it was built with."""
+
+    macros: dict[str, TuneValue]
+    """Values of TUNE and CONST."""
+    code: bytes
+    kernels: tuple[KernelSignature, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +64,26 @@ class Winner:
             if workload.workload in right and known.keys() >= _sizes(workload).keys()
         )
 
-    def macros(self, workload: WorkloadAdmission) -> dict[str, TuneValue]:
-        """Return the values of TUNE and CONST on a workload."""
+    @property
+    def built(self) -> tuple[WorkloadAdmission, ...]:
+        """Those of `workloads` that there is object code for."""
+        names = {name for code in self.objects for name in code.workloads}
+        return tuple(workload for workload in self.workloads if workload.workload in names)
+
+    def programs(self, workloads: Iterable[WorkloadAdmission]) -> tuple[Program, ...]:
+        """Return the programs of some of `built`, each once, in order."""
+        source = self.record.source
+        found: list[Program] = []
+        for workload in workloads:
+            macros = self._macros(workload)
+            if any(program.macros == macros for program in found):
+                continue
+            code = next(each.code for each in self.objects if workload.workload in each.workloads)
+            signatures = kernels(source.device_code, source.language.value, macros)
+            found.append(Program(macros=macros, code=base64.b64decode(code), kernels=signatures))
+        return tuple(found)
+
+    def _macros(self, workload: WorkloadAdmission) -> dict[str, TuneValue]:
         chosen = chosen_values(self.plan, self.configuration)
         names = name_table(workload.tensors, workload.scalars)
         limits = device_limits(self.admission.device)
