@@ -1,4 +1,4 @@
-"""Sweeps in progress and just ended: their results, for whoever asks with the same request id.
+"""Sweeps in progress and just ended: their results, for whoever sends the same request again.
 
 Threads emit; listeners in the event loop get every result from the first on.
 """
@@ -9,7 +9,9 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
+from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Setting
+from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 
 Emit = Callable[[ConfigurationResult], None]
@@ -24,7 +26,8 @@ class Sweeps:
     """Starts sweeps and remembers those with a request id."""
 
     def __init__(self) -> None:
-        self._by_id: OrderedDict[str, _Stream] = OrderedDict()
+        self._by_request: OrderedDict[str, _Stream] = OrderedDict()
+        """By digest of the whole request: two clients may choose the same id."""
         self._running: set[_Stream] = set()
 
     async def results(
@@ -34,19 +37,20 @@ class Sweeps:
 
         One without a request id ends with its only listener.
         """
-        stream = self._by_id.get(request.request_id)
+        key = content_digest(to_json(request)) if request.request_id else ""
+        stream = self._by_request.get(key)
         if stream is None or stream.has_failed:
             stream = _Stream(run, ended=self._running.discard)
             self._running.add(stream)
-            if request.request_id:
-                self._by_id[request.request_id] = stream
-                while len(self._by_id) > _REMEMBERED:
-                    self._by_id.popitem(last=False)
+            if key:
+                self._by_request[key] = stream
+                while len(self._by_request) > _REMEMBERED:
+                    self._by_request.popitem(last=False)
         try:
             async for result in stream.results():
                 yield result
         finally:
-            if not request.request_id:
+            if not key:
                 stream.stop()
 
     def stop(self) -> None:

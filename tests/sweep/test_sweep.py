@@ -136,6 +136,16 @@ def test_same_request_id_gives_the_same_results(sweep: Swept) -> None:
     assert sweep(_PLAIN, request_id="once") == first
 
 
+def test_a_request_id_is_of_one_sweep(sweep: Swept) -> None:
+    """Two clients may choose the same: each gets the results of its own request."""
+    first = sweep(_PLAIN, request_id="same", max_configurations=1)
+    assert len(first) == 1
+    (other,) = sweep(candidate('TUNE = {"WG": [64]}\nimport os'), request_id="same")
+    assert other.outcome is EvaluationOutcome.PLAN_ERROR
+    assert sweep(_PLAIN, request_id="same", seconds=0.001) == []
+    assert sweep(_PLAIN, request_id="same", max_configurations=1) == first
+
+
 def test_sweep_ends_with_its_budget(sweep: Swept) -> None:
     assert sweep(candidate('TUNE = {"WG": [64, 32]}'), seconds=0.001) == []
 
