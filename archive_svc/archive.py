@@ -18,7 +18,7 @@ from archive_svc.run.open_run import OpenRun
 from archive_svc.run.validity import check_cost, check_spec, check_strategy
 from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
-from archive_svc.store.store import Store
+from archive_svc.store.store import LARGEST_ID, Store
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
@@ -84,9 +84,10 @@ class LocalArchive:
         """Return a run; "" names the newest."""
         return await self._read(lambda: self._describe(self._row(name)))
 
-    async def list_runs(self) -> tuple[Run, ...]:
-        """Return all runs, newest first."""
-        return await self._read(lambda: tuple(map(self._describe, self._store.list_runs())))
+    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+        """Return up to `limit` runs, newest first, behind the one called `page_token`."""
+        _check_page(0, limit)
+        return await self._read(lambda: self._list_runs(limit, page_token))
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Acquire or renew the run's lease; the run becomes RUNNING."""
@@ -219,6 +220,12 @@ class LocalArchive:
                     run=spec.name,
                 )
         return self._describe(self._row(spec.name))
+
+    def _list_runs(self, limit: int, page_token: str) -> tuple[Run, ...]:
+        before = self._store.run_id(page_token) if page_token else LARGEST_ID
+        if before is None:
+            raise InvalidArgumentError(f"page_token {page_token!r} is unknown", field="page_token")
+        return tuple(map(self._describe, self._store.list_runs(limit, before=before)))
 
     def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         row = self._row(name)

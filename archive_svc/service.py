@@ -12,7 +12,7 @@ from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
-from kernel_foundry.domain.archive import Elite, LeaseHolder, Run, RunBudget, RunSpec, RunState
+from kernel_foundry.domain.archive import Elite, LeaseHolder, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError, TooManyWatchersError
@@ -63,13 +63,13 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def ListRuns(
         self, request: pb2.ListRunsRequest, context: _Context
     ) -> pb2.ListRunsResponse:
-        runs = await self._archive.list_runs()
-        start = _page_start(runs, request.page_token)
         size = _page_size(request.page_size, "page_size")
-        response = build(pb2.ListRunsResponse, runs=runs[start : start + size])
+        runs = await self._archive.list_runs(limit=size + 1, page_token=request.page_token)
+        response = build(pb2.ListRunsResponse, runs=runs[:size])
         del response.runs[_fitting(response.runs) :]
-        end = start + len(response.runs)
-        response.next_page_token = runs[end - 1].spec.name if end < len(runs) else ""
+        # The token is the name of the run before the page: new runs do not shift it.
+        has_more = len(response.runs) < len(runs)
+        response.next_page_token = response.runs[-1].spec.name if has_more else ""
         return response
 
     async def HoldRun(self, request: pb2.HoldRunRequest, context: _Context) -> pb2.HoldRunResponse:
@@ -193,7 +193,8 @@ def archive_service(archive: Archive) -> Service:
     return Service(
         name=pb2.DESCRIPTOR.services_by_name["ArchiveService"].full_name,
         register=lambda server: pb2_grpc.add_ArchiveServiceServicer_to_server(servicer, server),
-        prepare=archive.list_runs,  # opens the store, so that a bad one never reports SERVING
+        # Opens the store, so that a bad one never reports SERVING.
+        prepare=lambda: archive.list_runs(limit=1),
         close=archive.close,
         drain=servicer.drain,
     )
@@ -233,13 +234,3 @@ def _elites_start(elites: Sequence[Elite], page_token: str) -> int:
             f"page_token {page_token!r} is unknown", field="page_token"
         ) from error
     return sum(elite.fitness >= fitness for elite in elites)
-
-
-def _page_start(runs: tuple[Run, ...], page_token: str) -> int:
-    # The token is the name of the run before the page: new runs do not shift it.
-    if not page_token:
-        return 0
-    for index, run in enumerate(runs):
-        if run.spec.name == page_token:
-            return index + 1
-    raise InvalidArgumentError(f"page_token {page_token!r} is unknown", field="page_token")

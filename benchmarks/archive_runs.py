@@ -49,7 +49,7 @@ def read_recorded(folder: Path) -> RecordedRun:
     url = f"sqlite:///{folder / 'recorded.db'}"
     import_run(url, RECORDED)
     with closing(Store(url)) as store:
-        (run,) = store.list_runs()
+        (run,) = store.list_runs(1)
         archived = store.evaluations(run.id, 0, run.evaluation_count)
     return RecordedRun(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in archived))
 

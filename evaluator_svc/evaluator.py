@@ -27,7 +27,7 @@ from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
-from evaluator_svc.request_limits import check_evaluation, check_sweep, check_task
+from evaluator_svc.request_limits import check_evaluation, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
@@ -41,6 +41,7 @@ from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.errors import (
     BackendUnavailableError,
     DeadlineExceededError,

@@ -10,6 +10,7 @@ from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.from_admission import name_table
@@ -35,6 +36,7 @@ def check_request(request: ProposalRequest) -> None:
     """
     check_run(request.run)
     check_name(request.task.name, "task.name")
+    check_task(request.task)
     check_admission(request.admission)
     for model in request.models:
         _check_name(model, "models")

@@ -70,9 +70,9 @@ class Evaluator(Protocol):
     def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration of one candidate; yield each result once it is final.
 
-        Closing the generator ends a sweep without request_id; the same request_id gives the same
-        results again, from the first on. A text that cannot be read, or is refused, is one result
-        without a configuration.
+        Closing the generator ends a sweep without request_id; the same request with one gives the
+        same results again, from the first on. A text that cannot be read, or is refused, is one
+        result without a configuration.
 
         Raises:
             As `evaluate`, also after some results.
@@ -115,8 +115,16 @@ class Archive(Protocol):
         """
         ...
 
-    async def list_runs(self) -> tuple[Run, ...]:
-        """Return all runs, newest first."""
+    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+        """Return up to `limit` runs, newest first; fewer: there are no more.
+
+        Args:
+            limit: The most to return.
+            page_token: Name of the run behind which to start; "" starts with the newest.
+
+        Raises:
+            InvalidArgumentError: `limit` is less than 1, or there is no such run.
+        """
         ...
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from kernel_foundry.domain.task import Size
+from kernel_foundry.domain.task_limits import LONGEST_REFERENCE
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.shown_value import shown
 
@@ -29,8 +30,13 @@ def parse_reference(text: str, *, file_name: str) -> ast.Module:
     """Return the tree of a reference.
 
     Raises:
-        TaskInvalidError: it is no Python; names the line.
+        TaskInvalidError: it is too long, or no Python; names the line.
     """
+    if len(text) > LONGEST_REFERENCE:
+        raise TaskInvalidError(
+            f"{file_name}: {len(text)} characters, expected at most {LONGEST_REFERENCE}",
+            file=file_name,
+        )
     try:
         return ast.parse(text, filename=file_name)
     except SyntaxError as error:

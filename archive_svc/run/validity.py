@@ -7,21 +7,21 @@ from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.mechanisms import MECHANISMS
-from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
+from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.errors import InvalidArgumentError
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Refuse a run whose name, strategy, mechanisms, materials or first candidates cannot be.
+    """Refuse a run whose name, task, strategy, mechanisms, materials or candidates cannot be.
 
     Raises:
         InvalidArgumentError: it says which field and what is allowed.
     """
     check_run_name(spec.name)
     check_name(spec.task.name, "task.name")
-    for workload in spec.task.workloads:
-        check_name(workload.name, "task.workloads.name", LONGEST_WORKLOAD)
+    check_task(spec.task)
     check_strategy(spec.strategy)
     for name in spec.without:
         if name not in MECHANISMS:

@@ -5,6 +5,7 @@ threads and processes may use one database at once. Whole runs, for files: `whol
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -44,6 +45,8 @@ _BUT_SPEC: Final = tuple(c for c in RUNS.c if c is not RUNS.c.spec)
 _RUNS: Final = sa.select(*_BUT_SPEC).where(is_there).order_by(RUNS.c.id.desc())
 _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
 _NEWEST_RUN: Final = _RUNS.limit(1)
+_RUNS_BEFORE: Final = _RUNS.where(RUNS.c.id < sa.bindparam("before")).limit(sa.bindparam("limit"))
+_ID_OF: Final = sa.select(RUNS.c.id).where(RUNS.c.name == sa.bindparam("name"), is_there)
 _EVALUATION_COUNT: Final = sa.select(RUNS.c.evaluation_count).where(
     RUNS.c.id == sa.bindparam("run"), is_there
 )
@@ -74,6 +77,12 @@ _TRANSITIONS_AFTER: Final = (
     TRANSITIONS.where(*_AFTER).order_by(EVALUATIONS.c.sequence).limit(sa.bindparam("limit"))
 )
 
+LARGEST_ID: Final = 2**31 - 1
+"""That a column of a run's id holds."""
+
+_SPECS_KEPT: Final = 128
+"""Specs of runs in memory; each has up to a few megabytes."""
+
 
 class Store:
     """One database.
@@ -90,8 +99,8 @@ class Store:
     def __init__(self, url: str) -> None:
         self._engine, self._shown_url = open_engine(url, SCHEMA)
         self._readers = self._engine.execution_options(reader=True)
-        self._specs: dict[int, RunSpec] = {}
-        """Specs by run id: they never change, and their tasks are long to parse."""
+        self._specs: OrderedDict[int, RunSpec] = OrderedDict()
+        """Specs by run id, as of late: they never change, and their tasks are long to parse."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -125,14 +134,28 @@ class Store:
         with store_errors(self._shown_url), self._readers.connect() as connection:
             return connection.execute(_EVALUATION_COUNT, {"run": run_id}).scalar()
 
-    def list_runs(self) -> list[RunRow]:
-        """Return all runs that can be read, newest first: one that cannot hides no other."""
-        found = []
+    def list_runs(self, limit: int, *, before: int = LARGEST_ID) -> list[RunRow]:
+        """Return up to `limit` runs with an id below `before`, newest first.
+
+        One that cannot be read hides no other.
+        """
+        found: list[RunRow] = []
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            for row in connection.execute(_RUNS).all():
-                with suppress(CorruptArchiveError, PlainError):
-                    found.append(self._run_row(connection, row))
+            while len(found) < limit:
+                values = {"before": before, "limit": limit - len(found)}
+                rows = connection.execute(_RUNS_BEFORE, values).all()
+                if not rows:
+                    break
+                before = rows[-1].id
+                for row in rows:
+                    with suppress(CorruptArchiveError, PlainError):
+                        found.append(self._run_row(connection, row))
         return found
+
+    def run_id(self, name: str) -> int | None:
+        """Return the id of the run called `name`, or None; ids rise with each new run."""
+        with store_errors(self._shown_url), self._readers.connect() as connection:
+            return connection.execute(_ID_OF, {"name": name}).scalar()
 
     def set_state(self, run_id: int, state: RunState, holder: LeaseHolder | None = None) -> None:
         """Record where a run stands and free it, unless it is another holder's."""
@@ -246,6 +269,8 @@ class Store:
                     url=self._shown_url,
                 )
             self._specs[row.id] = spec
+            while len(self._specs) > _SPECS_KEPT:
+                self._specs.popitem(last=False)
         return RunRow(
             id=row.id,
             spec=spec,

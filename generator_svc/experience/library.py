@@ -26,7 +26,14 @@ from generator_svc.experience.transition import ObservedTransition
 from generator_svc.experience.vectors import LessonVectors, passage_digest
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.digest import content_digest
-from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery, lesson_fault
+from kernel_foundry.domain.lesson import (
+    AddedLesson,
+    Lesson,
+    LessonHit,
+    LessonQuery,
+    check_query,
+    lesson_fault,
+)
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.errors import InvalidArgumentError, LlmQuotaError, LlmUnavailableError
 
@@ -90,6 +97,7 @@ class ExperienceLibrary:
         """See `Experience.search`; raises as `Embedder.embed` too."""
         if limit < 1:
             raise InvalidArgumentError(f"a limit of {limit}: expected at least 1", field="limit")
+        check_query(query)
         (vector,) = await self._embedder.embed([passage_of_query(query)])
         async with self._lock:
             index = self._index or await self._synchronized()

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from kernel_foundry.domain.bounds import check_length
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 
 MAX_EXCERPT_CHARS: Final = 1500
 """Longest piece of code in a lesson."""
+LONGEST_QUERY: Final = 1 << 14
+"""Characters of the text that lessons are searched by; embedding takes a microsecond for each."""
 
 _NEEDED: Final = ("symptom", "move", "source")
 _MOST_CHARS: Final = {
@@ -126,6 +130,16 @@ class AddedLesson:
     """As stored."""
     is_new: bool
     """False when it was merged into a near-duplicate."""
+
+
+def check_query(query: LessonQuery) -> None:
+    """Refuse texts that would take long to embed.
+
+    Raises:
+        InvalidArgumentError: it says which field and what is allowed.
+    """
+    check_length("query.text", query.text, LONGEST_QUERY)
+    check_length("query.code", query.code, LONGEST_CANDIDATE)
 
 
 def lesson_fault(lesson: Lesson) -> str:

@@ -23,6 +23,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
@@ -58,17 +59,19 @@ class RemoteArchive:
         response = await self._connection.quick(self._stub.GetRun, request)
         return _checked(read_field(Run, response, "run"), "run")
 
-    async def list_runs(self) -> tuple[Run, ...]:
-        """Return all runs, newest first."""
+    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+        """Return up to `limit` runs, newest first, behind the one called `page_token`."""
+        if limit < 1:
+            raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
         runs: list[Run] = []
-        page_token = ""
         while True:
-            request = pb2.ListRunsRequest(page_token=page_token)
+            page_size = limit - len(runs)
+            request = pb2.ListRunsRequest(page_size=page_size, page_token=page_token)
             response = await self._connection.quick(self._stub.ListRuns, request)
             page = read_field(tuple[Run, ...], response, "runs")
             runs += (_checked(run, f"runs[{index}]") for index, run in enumerate(page))
             page_token = response.next_page_token
-            if not page_token:
+            if not page_token or len(runs) >= limit:
                 return tuple(runs)
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:

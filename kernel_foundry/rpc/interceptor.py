@@ -1,6 +1,7 @@
 """Turns what a servicer raises into a status, so that servicers contain no `try`.
 
-Bytes that are no message get one, too: gRPC itself would answer UNKNOWN and say nothing.
+Bytes that are no message get one, too: gRPC itself would answer UNKNOWN and say nothing. So does a
+request beyond its bounds, which no servicer sees.
 """
 
 import logging
@@ -13,6 +14,7 @@ import grpc
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, request_reader
 from kernel_foundry.rpc.status import DETAILS_KEY, to_status
+from kernel_foundry.wire.bounds import check_bounds
 
 _log = logging.getLogger(__name__)
 _GRPC_CODE = {code.value[0]: code for code in grpc.StatusCode}
@@ -72,17 +74,18 @@ def _reader(handler: "_Handler", method: str) -> Callable[[bytes], Any]:
     return request_reader(handler.request_deserializer, method)
 
 
-def _refuse_malformed(request: Any) -> None:
+def _check_request(request: Any) -> None:
     if isinstance(request, MalformedMessage):
         raise InvalidArgumentError(
             f"request: its bytes are no message of this method: {request.reason}", field="request"
         )
+    check_bounds(request)
 
 
 def _guarded(method: _Method, name: str) -> _Method:
     async def call(request: Any, context: Any) -> Any:
         try:
-            _refuse_malformed(request)
+            _check_request(request)
             return await method(request, context)
         except Exception as error:  # noqa: BLE001 - the process boundary
             await _fail(context, error, name)
@@ -93,7 +96,7 @@ def _guarded(method: _Method, name: str) -> _Method:
 def _guarded_stream(method: _StreamMethod, name: str) -> _StreamMethod:
     async def call(request: Any, context: Any) -> AsyncIterator[Any]:
         try:
-            _refuse_malformed(request)
+            _check_request(request)
             async for response in method(request, context):
                 yield response
         except Exception as error:  # noqa: BLE001 - the process boundary

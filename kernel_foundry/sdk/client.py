@@ -27,6 +27,7 @@ from kernel_foundry.errors import RunNotFoundError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
+from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.sdk.local_files import remove_kept
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
@@ -386,7 +387,11 @@ class Foundry:
 
     def runs(self) -> tuple[Run, ...]:
         """Return all runs, newest first."""
-        return self._run(self._with_archive(lambda a: a.list_runs()))
+
+        async def listed(archive: Archive) -> tuple[Run, ...]:
+            return tuple([run async for run in all_runs(archive)])
+
+        return self._run(self._with_archive(listed))
 
     def ask_archive(self, question: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
         """Return the answer of one call on the archive, such as `lambda a: a.elites(name)`."""

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
+from kernel_foundry.domain.task_limits import LARGEST_SIZE, MOST_BITS, MOST_WORKLOADS
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.plan.library import LIBRARY_OPS
@@ -24,10 +25,6 @@ from kernel_foundry.task_source import (
 )
 
 _MAX_FILE_BYTES: Final = 1 << 20
-_MAX_SIZE: Final = 1 << 40
-_MOST_WORKLOADS: Final = 256
-_MOST_BITS: Final = 24
-"""Float32's mantissa: no output in float32 has more."""
 SIDECAR_KEYS: Final = (
     "workloads",
     "tolerance",
@@ -146,10 +143,10 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
 
 
 def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
-    if not isinstance(value, list) or not 0 < len(value) <= _MOST_WORKLOADS:
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_WORKLOADS:
         raise _FieldError(
             "workloads: expected a list such as [{batch: 16, dim: 1024}], of at most"
-            f" {_MOST_WORKLOADS}"
+            f" {MOST_WORKLOADS}"
         )
     workloads = tuple(_workload(i, item, known) for i, item in enumerate(value))
     known_names: set[str] = set()
@@ -174,7 +171,7 @@ def _workload(index: int, item: Any, known: Mapping[str, int]) -> Workload:
             continue
         if name not in known:
             raise _FieldError(f"{where}: {unknown_size(name, known)}")
-        if type(value) is not int or not 0 < value <= _MAX_SIZE:
+        if type(value) is not int or not 0 < value <= LARGEST_SIZE:
             raise _FieldError(f"{where}.{name}: expected a positive integer, got {shown(value)}")
         sizes.append(Size(name=name, value=value))
     return Workload(
@@ -207,12 +204,8 @@ def _bound(where: str, value: Any) -> float:
 
 
 def _least_bits(value: Any) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 1 <= value <= _MOST_BITS
-    ):
-        raise _FieldError(f"least_bits: expected bits from 1 to {_MOST_BITS}, got {shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST_BITS:
+        raise _FieldError(f"least_bits: expected bits from 1 to {MOST_BITS}, got {shown(value)}")
     return float(value)
 
 

@@ -78,9 +78,15 @@ class FakeArchive:
         """Return a run; "" names the newest."""
         return _describe(self._run(name))
 
-    async def list_runs(self) -> tuple[Run, ...]:
-        """Return all runs, newest first."""
-        return tuple(_describe(run) for run in reversed(self._runs.values()))
+    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+        """Return up to `limit` runs, newest first, behind the one called `page_token`."""
+        if limit < 1:
+            raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
+        names = list(reversed(self._runs))
+        if page_token and page_token not in names:
+            raise InvalidArgumentError(f"page_token {page_token!r} is unknown", field="page_token")
+        start = names.index(page_token) + 1 if page_token else 0
+        return tuple(_describe(self._runs[name]) for name in names[start : start + limit])
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own until it is finished."""

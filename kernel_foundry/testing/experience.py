@@ -8,6 +8,7 @@ from kernel_foundry.domain.lesson import (
     Lesson,
     LessonHit,
     LessonQuery,
+    check_query,
     lesson_fault,
 )
 from kernel_foundry.errors import InvalidArgumentError
@@ -31,6 +32,7 @@ class FakeExperience:
     async def search(self, query: LessonQuery, *, limit: int = 5) -> tuple[LessonHit, ...]:
         """Return lessons of the language and role, those with most common words first."""
         _require(limit >= 1, "limit")
+        check_query(query)
         hits = []
         for lesson in self._lessons.values():
             if lesson.language not in (None, query.language):

@@ -18,6 +18,7 @@ from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStu
 from kernel_foundry.domain.archive import Run, RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.task_limits import LONGEST_REFERENCE
 from kernel_foundry.errors import (
     CorruptArchiveError,
     InvalidArgumentError,
@@ -122,7 +123,8 @@ async def test_verdict_on_another_task(stub: ArchiveServiceStub, make: Make) -> 
 
 async def test_verdict_that_no_answer_could_list(stub: ArchiveServiceStub, make: Make) -> None:
     request = _request(make)
-    request.evaluation.compile.log = "x" * LARGEST_EVALUATION
+    for _ in range(2):
+        request.evaluation.compile.listings.add(text="x" * (LARGEST_EVALUATION // 2))
     code, error = await _refusal(stub, request)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert error.metadata["field"] == "evaluation"
@@ -185,6 +187,34 @@ async def test_dates_of_no_calendar(stub: ArchiveServiceStub, make: Make, value:
     assert error.metadata["field"] == "evaluation.attestation.signed_unix_s"
 
 
+@pytest.mark.parametrize("length", [LONGEST_REFERENCE, LONGEST_REFERENCE + 1])
+async def test_a_reference_is_bounded(stub: ArchiveServiceStub, spec: RunSpec, length: int) -> None:
+    """Each is kept, and listed with its run."""
+    long = replace(spec, name="long", task=replace(spec.task, reference="x" * length))
+    request = build(pb2.CreateRunRequest, spec=long)
+    if length == LONGEST_REFERENCE:
+        await stub.CreateRun(request)
+        return
+    with pytest.raises(grpc.aio.AioRpcError, match=f"at most {LONGEST_REFERENCE}") as caught:
+        await stub.CreateRun(request)
+    assert from_rpc_error(caught.value, "s").metadata["field"] == "spec.task.reference"
+
+
+async def test_a_page_of_runs_ends_where_it_was_asked_to(
+    stub: ArchiveServiceStub, spec: RunSpec
+) -> None:
+    pages = []
+    token = ""
+    while not pages or token:
+        page = await stub.ListRuns(pb2.ListRunsRequest(page_size=1, page_token=token))
+        pages.append([run.spec.name for run in page.runs])
+        token = page.next_page_token
+    assert pages == [["other"], ["first"]]
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.ListRuns(pb2.ListRunsRequest(page_token="no such run"))
+    assert from_rpc_error(caught.value, "s").metadata["field"] == "page_token"
+
+
 async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, make: Make) -> None:
     """What an earlier version let in, or somebody else wrote into the store."""
     path = tmp_path / "runs.db"
@@ -231,7 +261,7 @@ async def test_a_service_names_no_run_so(
     async def get_run(_: str) -> Run:
         return renamed
 
-    async def list_runs() -> tuple[Run, ...]:
+    async def list_runs(*, limit: int, page_token: str = "") -> tuple[Run, ...]:
         return (renamed,)
 
     monkeypatch.setattr(archive, "get_run", get_run)

@@ -283,15 +283,17 @@ def test_stores_opened_at_once_migrate_once(store_url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(Store, [store_url] * 4))
     for opened in stores:
-        assert opened.list_runs() == []
+        assert opened.list_runs(9) == []
         opened.close()
 
 
 def test_runs_are_listed_newest_first(store: Store, spec: RunSpec) -> None:
     for name in ("a", "b", "c"):
         store.insert_run(replace(spec, name=name))
-    assert [r.spec.name for r in store.list_runs()] == ["c", "b", "a"]
+    assert [r.spec.name for r in store.list_runs(9)] == ["c", "b", "a"]
+    assert [r.spec.name for r in store.list_runs(2)] == ["c", "b"]
     newest = found(store, "")
+    assert [r.spec.name for r in store.list_runs(1, before=newest.id)] == ["b"]
     assert (newest.spec.name, newest.state) == ("c", RunState.RUNNING)
     store.set_state(newest.id, RunState.FINISHED)
     assert found(store, "c").state == RunState.FINISHED
@@ -303,10 +305,10 @@ def test_everything_is_there_after_reopening(store_url: str, spec: RunSpec) -> N
     opened.insert_run(spec)
     for i in range(5):
         opened.add(1, new_evaluation(str(i), median_ns=900.0 - i))
-    before = (opened.list_runs(), opened.results(1, 0), opened.evaluations(1, 0, 10))
+    before = (opened.list_runs(9), opened.results(1, 0), opened.evaluations(1, 0, 10))
     opened.close()
     again = Store(store_url)
-    assert before == (again.list_runs(), again.results(1, 0), again.evaluations(1, 0, 10))
+    assert before == (again.list_runs(9), again.results(1, 0), again.evaluations(1, 0, 10))
     again.close()
 
 

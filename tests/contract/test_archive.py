@@ -32,6 +32,7 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.domain_values import run_spec
@@ -146,11 +147,17 @@ async def test_unknown_run_is_not_found(archive: Archive, name: str) -> None:
 
 
 async def test_runs_are_listed_newest_first(archive: Archive, spec: RunSpec) -> None:
-    """All of them, also beyond one page."""
+    """All of them, a page at a time."""
     names = [f"run-{number}" for number in range(103)]
     for name in names:
         await archive.create_run(dataclasses.replace(spec, name=name))
-    assert names[::-1] == [run.spec.name for run in await archive.list_runs()]
+    newest_first = names[::-1]
+    assert [run.spec.name async for run in all_runs(archive)] == newest_first
+    page = await archive.list_runs(limit=102, page_token=names[-1])
+    assert [run.spec.name for run in page] == newest_first[1:]
+    for wrong in ({"limit": 0}, {"page_token": "missing"}):
+        with pytest.raises(InvalidArgumentError):
+            await archive.list_runs(**wrong)
 
 
 async def test_finished_run_says_so(archive: Archive, spec: RunSpec) -> None:

@@ -10,9 +10,16 @@ import pytest
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience_service import experience_service
 from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson, LessonOrigin, LessonQuery
+from kernel_foundry.domain.lesson import (
+    LONGEST_QUERY,
+    MAX_EXCERPT_CHARS,
+    Lesson,
+    LessonOrigin,
+    LessonQuery,
+)
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Experience
@@ -142,6 +149,19 @@ async def test_a_lesson_that_cannot_be_is_refused(
     with pytest.raises(InvalidArgumentError):
         await experience.add(replace(BANKS, **fault))
     assert len(await experience.lessons()) == 3
+
+
+async def test_a_text_to_search_by_is_bounded(experience: Experience) -> None:
+    """Embedding it takes time in proportion."""
+    query = LessonQuery(language=Language.CUDA, text="x" * LONGEST_QUERY)
+    await experience.search(query)
+    for wrong in (
+        replace(query, text=query.text + "x"),
+        replace(query, code="x" * (LONGEST_CANDIDATE + 1)),
+    ):
+        with pytest.raises(InvalidArgumentError, match="expected at most") as caught:
+            await experience.search(wrong)
+        assert caught.value.metadata["field"] in ("query.text", "query.code")
 
 
 async def test_limits_below_one_are_refused(experience: Experience) -> None:

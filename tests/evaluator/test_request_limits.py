@@ -12,7 +12,7 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.request_limits import check_evaluation, check_sweep, check_task
+from evaluator_svc.request_limits import check_evaluation, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting, WorkloadResult
@@ -20,6 +20,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, Yardstick
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
+from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.errors import InvalidArgumentError
 
 TASK = Task(name="t", reference="class Model: ...\n")

@@ -19,7 +19,7 @@ from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.errors import (
     DeadlineExceededError,
     KernelFoundryError,
@@ -277,8 +277,12 @@ async def test_any_error_text_arrives_bounded(listen: str, text: str) -> None:
 
 async def test_megabytes_of_text_pass(listen: str) -> None:
     """Requests above gRPC's default of 4 MiB are served."""
+    sizes = tuple(Size(name=f"n{i:0199}", value=1) for i in range(1000))
+    workloads = tuple(Workload(name=f"{i}", sizes=sizes) for i in range(25))
+    task = dataclasses.replace(TASK, workloads=workloads)
+    request = dataclasses.replace(_request(), task=task)
     async with serving(FakeEvaluator(), listen) as evaluator:
-        verdict = await evaluator.evaluate(_request(request_id="x" * (8 << 20)))
+        verdict = await evaluator.evaluate(request)
     assert verdict.passed
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from kernel_foundry.domain.archive import Run
 from kernel_foundry.ports import Archive
+from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.sdk.suite_run.plan import SuitePlan
 
 _MOST_RUNS: Final = 20
@@ -43,13 +44,16 @@ class SuiteEstimate:
 
 async def pace_of(archive: Archive, plan: SuitePlan) -> Pace:
     """Return the pace of the newest runs in the language and with the models of `plan`."""
-    like = [
-        run
-        for run in await archive.list_runs()
-        if run.spec.language is plan.language
-        and run.evaluation_count
-        and (not plan.models or set(run.spec.models) == set(plan.models))
-    ][:_MOST_RUNS]
+    like: list[Run] = []
+    async for run in all_runs(archive):
+        if (
+            run.spec.language is plan.language
+            and run.evaluation_count
+            and (not plan.models or set(run.spec.models) == set(plan.models))
+        ):
+            like.append(run)
+        if len(like) == _MOST_RUNS:
+            break
     if not like:
         return Pace(runs=0)
     seconds = [await _seconds(archive, run) / run.evaluation_count for run in like]
