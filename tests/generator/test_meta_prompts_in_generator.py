@@ -20,6 +20,7 @@ from kernel_foundry.domain.exchange import ExchangePurpose
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import EXPERIENCE, META_PROMPTS
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+from kernel_foundry.domain.task_limits import LONGEST_INSTRUCTIONS
 from tests.generator.conftest import Samples, ScriptedModels, reply
 
 ADVICE = "- Name the types that the compiler knows."
@@ -141,7 +142,7 @@ async def test_an_editor_that_hangs_holds_nothing_up(
 async def test_guidance_that_there_was_no_room_for_is_not_judged(
     generator: LocalGenerator, request_: ProposalRequest, samples: Samples, tmp_path: Path
 ) -> None:
-    instructions = "Mind the borders. " * 4_000
+    instructions = ("Mind the borders. " * 4_000)[:LONGEST_INSTRUCTIONS]
     task = replace(request_.task, reference=f"# {instructions}", instructions=instructions)
     parent = samples.failed_elite("x" * 60_000)
     request = replace(
