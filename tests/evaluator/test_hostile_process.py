@@ -31,7 +31,6 @@ from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from kernel_foundry.common.v1 import evaluation_pb2
 from kernel_foundry.domain.candidate import KernelSource
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import (
     ClockBlock,
     Evaluation,
@@ -42,6 +41,7 @@ from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severi
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.wire.message import to_message
+from tests.domain_values import CPU
 
 _LIAR = """
 import array, os, socket, sys, time
@@ -209,10 +209,6 @@ def test_a_run_takes_a_time(run_ns):
 
 _NAMES = tuple(WorkloadNames(workload=name, tensors=(), scalars=()) for name in ("a", "b"))
 _SOURCE = KernelSource(language=Language.SYCL, device_code="", plan="")
-_DEVICE = DeviceSpec(
-    id="null:0", language=Language.SYCL, name="", vendor="", architecture="", driver_version="",
-    compute_units=1, sub_group_size=1, max_block=1, shared_bytes=0, memory_bytes=0, cache_bytes=0,
-)  # fmt: skip
 
 
 def _loaded(names: tuple[str, ...], kernel: str = "k", launches: int = 1) -> LoadReply:
@@ -231,7 +227,7 @@ def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
     request = LoadRequest(
         source=_SOURCE,
         configuration=(),
-        device=_DEVICE,
+        device=CPU,
         workloads=_NAMES,
         kernels=(("k",),),
         unit_of_workload=(0, 0),
@@ -249,7 +245,7 @@ def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
 
 def test_a_prepared_candidate_has_the_units_it_speaks_of():
     """One for every workload."""
-    request = PrepareRequest(source=_SOURCE, configuration=(), device=_DEVICE, workloads=_NAMES)
+    request = PrepareRequest(source=_SOURCE, configuration=(), device=CPU, workloads=_NAMES)
     unit = TranslationUnit(source="", options=(), kernels=("k",))
 
     def prepared(units: int, of_workload: tuple[int, ...], parse_ms: float = 1.0) -> PrepareReply:

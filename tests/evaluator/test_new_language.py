@@ -32,6 +32,7 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.wire.message import from_message, to_message
+from tests.domain_values import CPU
 from tests.plan.test_new_language import TEXT, TOY
 
 PEAKS = Peaks(
@@ -80,11 +81,7 @@ def toy() -> Iterator[Language]:
 
 
 def _device(language: Language) -> DeviceSpec:
-    return DeviceSpec(
-        id="toybox:0", language=language, name="", vendor="", architecture="", driver_version="",
-        compute_units=1, sub_group_size=1, max_block=64, shared_bytes=1, memory_bytes=1,
-        cache_bytes=1,
-    )  # fmt: skip
+    return replace(CPU, id="toybox:0", language=language, max_block=64)
 
 
 def _request(source: KernelSource) -> PrepareRequest:

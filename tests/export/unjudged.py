@@ -13,16 +13,14 @@ from kernel_foundry.domain.admission import (
     WorkloadAdmission,
 )
 from kernel_foundry.domain.attestation import Attestation
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import ObjectCode
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry.evidence.record import record_of
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.export.winner import Winner
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from tests.domain_values import workload_admission
+from tests.domain_values import H200, workload_admission
 
 TASK = Task(
     name="blend",
@@ -87,20 +85,7 @@ def launch(x, twice, cols, steps, factor, out):
 ```
 """
 """The driver of these tests has a kernel of this name."""
-GPU = DeviceSpec(
-    id="cuda:0",
-    language=Language.CUDA,
-    name="NVIDIA H100 80GB HBM3",
-    vendor="NVIDIA",
-    architecture="sm_90",
-    driver_version="0",
-    compute_units=132,
-    sub_group_size=32,
-    max_block=1024,
-    shared_bytes=232448,
-    memory_bytes=1 << 36,
-    cache_bytes=50 << 20,
-)
+GPU = replace(H200, name="NVIDIA H100 80GB HBM3")
 
 
 def admitted(workload: Workload) -> WorkloadAdmission:

@@ -41,7 +41,6 @@ from evaluator_svc.spirv import SpirvError
 from evaluator_svc.spirv import parse as parse_spirv
 from generator_svc.replies.extraction import ReplyForm, extract
 from kernel_foundry.domain.candidate import KernelSource
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.plan import (
@@ -56,6 +55,7 @@ from kernel_foundry.plan import (
     kernels,
     parse,
 )
+from tests.domain_values import CPU
 
 _CODE: Final = """\
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -141,22 +141,17 @@ def _protocol(data: bytes) -> None:
 def _requests() -> Mapping[type, object]:
     """Return the question for each kind of answer that is held against its question."""
     names = WorkloadNames(workload="w", tensors=(), scalars=())
-    device = DeviceSpec(
-        id="sycl:0", language=Language.SYCL, name="", vendor="", architecture="",
-        driver_version="", compute_units=1, sub_group_size=1, max_block=1, shared_bytes=1,
-        memory_bytes=1, cache_bytes=1,
-    )  # fmt: skip
     source = KernelSource(language=Language.SYCL, device_code="", plan="")
     load = LoadRequest(
         source=source,
         configuration=(),
-        device=device,
+        device=CPU,
         workloads=(names,),
         kernels=(("k",),),
         unit_of_workload=(0,),
     )
     settings = MeasurePlan(seconds=1.0)
-    prepare = PrepareRequest(source=source, configuration=(), device=device, workloads=(names,))
+    prepare = PrepareRequest(source=source, configuration=(), device=CPU, workloads=(names,))
     return {
         LoadReply: load,
         PrepareReply: prepare,
