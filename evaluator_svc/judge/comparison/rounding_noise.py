@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from evaluator_svc.judge.reference.operators import operator_name, rounds
+from evaluator_svc.judge.reference.operators import OperatorMode, operator_name, rounds
 from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
 
 SAFETY: Final = {
@@ -44,7 +43,7 @@ _EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "o
 """Operators whose float results are whole numbers in any order of evaluation."""
 
 
-class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own base
+class RoundingNoise(OperatorMode):
     """While active, moves every float result of an operator by up to half a unit in the last place.
 
     Args:
@@ -64,21 +63,15 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         replaces_nan: bool = False,
         kept: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        super().__init__()
         self._units = units
         self._replaces_nan = replaces_nan
         self._kept = _EXACT_RESULTS | kept
         self._generator = torch.Generator(device).manual_seed(seed)
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, then perturb what it made anew."""
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         name = operator_name(func)
         if name in self._kept or not rounds(func, args):
             return result

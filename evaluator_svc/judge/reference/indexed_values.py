@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_any
 
-from evaluator_svc.judge.reference.operators import given_arguments, operator_name
+from evaluator_svc.judge.reference.operators import OperatorMode, given_arguments, operator_name
 
 PLACING: Final = frozenset({
     "_cummax_helper", "_cummin_helper", "adaptive_max_pool2d", "adaptive_max_pool3d", "argmax",
@@ -64,11 +63,11 @@ class _Indices:
         return (self.tensor._version, self.looked_at._version) == self.versions
 
 
-class IndexLog(TorchDispatchMode):
+class IndexLog(OperatorMode):
     """While active, notes of indices what they look up."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        super().__init__()
         self._known: dict[int, _Indices] = {}
         """By the identity of tensors."""
         self._has_places = False
@@ -78,21 +77,15 @@ class IndexLog(TorchDispatchMode):
         held = self._known.get(id(output))
         return held.looked_up if held is not None and held.is_unchanged else None
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and note what its indices, if it gives any, look up."""
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         name = operator_name(func)
         if name in PLACING:
-            self._note_indices(func, name, args, kwargs or {}, result)
+            self._note_indices(func, name, args, kwargs, result)
             self._has_places = True
         elif args and id(args[0]) in self._known:
-            self._note_moved(func, name, args, kwargs or {}, result)
+            self._note_moved(func, name, args, kwargs, result)
         return result
 
     def _note_indices(

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from evaluator_svc.judge.reference.indexed_values import ALONE, BESIDE
-from evaluator_svc.judge.reference.operators import given_arguments, operator_name
+from evaluator_svc.judge.reference.operators import OperatorMode, given_arguments, operator_name
 
 _PLACES: Final = frozenset({"index", "indices", "offsets", "repeats"})
 """Names of arguments of operators that say where something is, or how often."""
@@ -55,7 +54,7 @@ class InputUses:
     """Places that are written to: what equal ones come to is left open."""
 
 
-class InputTrace(TorchDispatchMode):
+class InputTrace(OperatorMode):
     """While active, follows inputs through operators.
 
     Args:
@@ -63,7 +62,7 @@ class InputTrace(TorchDispatchMode):
     """
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        super().__init__()
         self._sources: Any = WeakTensorKeyDictionary()
         """From which inputs a tensor follows by its numbers."""
         for index, tensor in enumerate(inputs):
@@ -83,15 +82,9 @@ class InputTrace(TorchDispatchMode):
             overwriting=frozenset(self._overwriting),
         )
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and note what it takes inputs for."""
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         given = given_arguments(func, args, kwargs)
         sources = {name: self._sources_of(value) for name, value in given.items()}
         every = _Inputs().union(*sources.values())

@@ -3,6 +3,7 @@
 What a reference's exported graph says of its operators is in `judge/graph`.
 """
 
+import abc
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -39,16 +40,14 @@ def given_arguments(
     return given | dict(zip(names, args, strict=False)) | dict(kwargs or {})
 
 
-class OperatorLog(TorchDispatchMode):
-    """While active, notes what operators run, and the formats that they round their results to."""
+class OperatorMode(TorchDispatchMode, abc.ABC):
+    """While active, sees every operator that runs, and may give another result."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # type: ignore[no-untyped-call]  # torch's own base
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
-        self.dtypes: set[torch.dtype] = set()
-        self.operators: Counter[str] = Counter()
-        """How often each ran, by names without name space and overload."""
-        self.combinations: Counter[str] = Counter()
-        """The same of those whose results are each made of many elements: products, sums."""
 
     def __torch_dispatch__(
         self,
@@ -57,8 +56,29 @@ class OperatorLog(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
+        """As torch calls it."""
+        del types
+        return self.run(func, args, kwargs or {})
+
+    @abc.abstractmethod
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run an operator and return its result."""
+
+
+class OperatorLog(OperatorMode):
+    """While active, notes what operators run, and the formats that they round their results to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes: set[torch.dtype] = set()
+        self.operators: Counter[str] = Counter()
+        """How often each ran, by names without name space and overload."""
+        self.combinations: Counter[str] = Counter()
+        """The same of those whose results are each made of many elements: products, sums."""
+
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and look at what it made anew."""
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         name = operator_name(func)
         self.operators[name] += 1
         if rounds(func, args):

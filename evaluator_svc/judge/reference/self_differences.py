@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from evaluator_svc.judge.reference.operators import operator_name
+from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 
 _SUBTRACTING: Final = ("sub", "rsub", "_cdist_forward", "_euclidean_dist", "_pdist_forward")
 
 
-class SelfDifferences(TorchDispatchMode):
+class SelfDifferences(OperatorMode):
     """While active, notes which inputs are subtracted from themselves, views of them too.
 
     Args:
@@ -23,25 +22,19 @@ class SelfDifferences(TorchDispatchMode):
     """
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        super().__init__()
         self._indices = {_place(tensor): index for index, tensor in enumerate(inputs)}
         self.found = set[int]()
         """Indices of these inputs."""
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and look at what it subtracts."""
         if operator_name(func) in _SUBTRACTING:
             tensors = [value for value in args if isinstance(value, torch.Tensor)]
             places = {_place(tensor) for tensor in tensors}
             if len(places) == 1:
                 self.found |= {self._indices[place] for place in places if place in self._indices}
-        return func(*args, **(kwargs or {}))
+        return func(*args, **kwargs)
 
 
 def _place(tensor: torch.Tensor) -> int:

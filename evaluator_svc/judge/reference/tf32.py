@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from evaluator_svc.judge.reference.operators import operator_name
+from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 
 _LOST_BITS: Final = 0x1FFF
 """The 13 bits of a float32's mantissa that TF32 does not have."""
@@ -56,27 +55,18 @@ def tf32_allowed(device: torch.device, *, allowed: bool) -> Iterator[None]:
         matmul.allow_tf32, cudnn.allow_tf32 = before
 
 
-class Tf32Operands(TorchDispatchMode):
+class Tf32Operands(OperatorMode):
     """While active, cuts the float32 operands of every product to TF32, on any device.
 
     Cut, not rounded: matrix units drop the bits of a register that nobody rounded, which is the
     least exact that a candidate may do. Vectors, such as a bias, are added in float32.
     """
 
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator on cut operands where it is a product."""
         if operator_name(func) in _CUT_OPERATORS:
             args = tree_map(_cut, args)
-        return func(*args, **(kwargs or {}))
+        return func(*args, **kwargs)
 
 
 def _cut(value: Any) -> Any:
