@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
 
 _SPREAD: Final = 0.5
 """A value v becomes one between 0.5 v and 1.5 v: far outside any tolerance, same magnitude."""
@@ -77,7 +78,7 @@ def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
     """Return new values by path. The same seed gives the same values on the same device."""
     # Not the seed itself: inputs start from it, and parameters must not repeat their values.
     device = rules[0].base.device if rules else torch.device("cpu")
-    generator = torch.Generator(device).manual_seed((seed ^ _STATE_STREAM) % 2**63)
+    generator = generator_of_stream(_STATE_STREAM, seed, device)
     return {rule.path: _new_values(rule, generator) for rule in rules}
 
 

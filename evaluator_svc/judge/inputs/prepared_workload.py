@@ -23,7 +23,7 @@ from evaluator_svc.judge.reference.formats import computable, narrowest, same_va
 from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
-from evaluator_svc.judge.reference.operators import PRODUCT_PARTS, OperatorLog
+from evaluator_svc.judge.reference.operators import MATRIX_PRODUCTS, OperatorLog
 from evaluator_svc.judge.reference.self_differences import SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
@@ -64,9 +64,9 @@ _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
 _RECURRENT = ("gru", "lstm", "rnn")
 """Parts of the names of operators that go through a sequence."""
 
-_PRODUCTS = frozenset({"cumprod", "prod"})
+_ROW_PRODUCTS = frozenset({"cumprod", "prod"})
 """Operators that multiply many elements."""
-_SCANS = frozenset({"cumsum", "logcumsumexp", *_PRODUCTS})
+_SCANS = frozenset({"cumsum", "logcumsumexp", *_ROW_PRODUCTS})
 """Operators of which some multiply many elements, or add up their logarithms…"""
 _MULTIPLYING = ("addcmul", "mul", "mul_")
 """…and those that do so in a loop."""
@@ -122,8 +122,6 @@ class PreparedWorkload:
         """Whether an operator of the reference checks values on the device."""
         self.sizes_by_values = any(part in name for name in computed.operators for part in _SIZING)
         """Whether numbers of a tensor may decide how much memory or time the reference takes."""
-        self.multiplies = any(p in name for name in computed.operators for p in PRODUCT_PARTS)
-        """Whether the reference has products of matrices or convolutions, attention included."""
         self._computed = computed
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
@@ -279,6 +277,11 @@ class PreparedWorkload:
         return any(part in name for name in self._computed.operators for part in _RECURRENT)
 
     @property
+    def has_matrix_products(self) -> bool:
+        """Whether the reference has products of matrices or convolutions, attention included."""
+        return any(part in name for name in self._computed.operators for part in MATRIX_PRODUCTS)
+
+    @property
     def combines(self) -> bool:
         """Whether elements of any result are made of many."""
         return any(self._computed.combinations.values())
@@ -293,7 +296,7 @@ class PreparedWorkload:
     @property
     def multiplies_many(self) -> bool:
         """Whether the reference multiplies the elements of a row."""
-        return not _PRODUCTS.isdisjoint(self._computed.operators)
+        return not _ROW_PRODUCTS.isdisjoint(self._computed.operators)
 
     @cached_property
     def self_differences(self) -> frozenset[int]:

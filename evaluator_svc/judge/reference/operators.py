@@ -20,8 +20,9 @@ _MOVES: Final = frozenset({
 
 _AXES: Final = frozenset({"axis", "dim", "dims"})
 """Names of arguments of operators that work along an axis, such as sums and softmax…"""
-PRODUCT_PARTS: Final = ("mm", "mv", "dot", "conv")
-"""…and parts of the names of products."""
+MATRIX_PRODUCTS: Final = ("mm", "mv", "dot", "conv")
+"""…and parts of the names of products of matrices and convolutions. The operators of an exported
+graph, before torch takes them apart, are in `graph_products.py`."""
 
 
 def operator_name(func: Any) -> str:
@@ -90,7 +91,7 @@ class OperatorLog(OperatorMode):
 def _combines(func: Any, name: str) -> bool:
     """Return whether elements of a result are made of many: along an axis, or in a product."""
     arguments = {argument.name for argument in func._schema.arguments}
-    return not _AXES.isdisjoint(arguments) or any(part in name for part in PRODUCT_PARTS)
+    return not _AXES.isdisjoint(arguments) or any(part in name for part in MATRIX_PRODUCTS)
 
 
 def rounds(func: Any, args: Any) -> bool:

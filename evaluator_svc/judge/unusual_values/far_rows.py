@@ -77,7 +77,7 @@ def far_rows(
         if large:
             found = with_large(large)
             break
-    if prepared.multiplies:
+    if prepared.has_matrix_products:
         return found  # what is a number there, as attention's rows without a key, is a convention
     infinite = _defined(floats, lambda chosen: FarRows(infinite=chosen), is_taken)
     both = replace(found, infinite=infinite)
