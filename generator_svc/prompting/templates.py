@@ -5,6 +5,7 @@ What they print is made in `parts`.
 
 import traceback
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -42,15 +43,9 @@ class PromptTemplates:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        own = jinja2.ChoiceLoader(
-            [
-                jinja2.PackageLoader("generator_svc", "prompts"),
-                jinja2.PrefixLoader(
-                    {record.name: jinja2.FileSystemLoader(record.texts) for record in languages()}
-                ),
-            ]
-        )
+        own = _own_files(tuple((record.name, record.texts) for record in languages()))
         self._loader: jinja2.BaseLoader = own
+        self._environment = _environment(own)
         if folder is not None:
             if not folder.is_dir():
                 raise LlmConfigurationError(
@@ -58,15 +53,7 @@ class PromptTemplates:
                     folder=str(folder),
                 )
             self._loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder), own])
-        self._environment = jinja2.Environment(
-            loader=self._loader,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,  # of an included file, or its last line joins the next
-            autoescape=False,
-        )
-        self._environment.filters["fenced"] = fenced
+            self._environment = self._environment.overlay(loader=self._loader)
         self._packaged: Final = frozenset(own.list_templates())
         self.names: Final = tuple(sorted(filter(_is_replaceable, self._packaged)))
         if folder is not None:
@@ -107,6 +94,30 @@ class PromptTemplates:
                     self._environment.get_template(name)
                 except jinja2.TemplateError as error:
                     raise _broken(name, error) from error
+
+
+@cache
+def _own_files(of_languages: tuple[tuple[str, Path], ...]) -> jinja2.BaseLoader:
+    """What the package and its languages, named with their folders, have."""
+    folders = {name: jinja2.FileSystemLoader(folder) for name, folder in of_languages}
+    return jinja2.ChoiceLoader(
+        [jinja2.PackageLoader("generator_svc", "prompts"), jinja2.PrefixLoader(folders)]
+    )
+
+
+@cache
+def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
+    """An environment that keeps what it has compiled for the whole process."""
+    environment = jinja2.Environment(
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,  # of an included file, or its last line joins the next
+        autoescape=False,
+    )
+    environment.filters["fenced"] = fenced
+    return environment
 
 
 def _is_replaceable(name: str) -> bool:

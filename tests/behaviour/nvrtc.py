@@ -1,7 +1,4 @@
-"""Compiles CUDA C++ with the NVRTC at hand, for tests: no driver, no GPU.
-
-Knows nothing of the evaluator; it is what tests hold PTX and cubins from.
-"""
+"""Compiles CUDA C++ with the NVRTC at hand, for tests: no driver, no GPU, no evaluator."""
 
 import ctypes
 import re
@@ -12,7 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 ARCHITECTURE: Final = "sm_90a"
-_PRELUDE: Final = "#define INFINITY __int_as_float(0x7f800000)\n#include <cuda_fp16.h>\n"
+_PRELUDE: Final = "#define INFINITY __int_as_float(0x7f800000)\n"
+_HALF: Final = "#include <cuda_fp16.h>\n"
+"""Takes the compiler longer than most of what is compiled here, so only where it is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,8 @@ def build(
     """Compile `source` for sm_90a, as candidates are compiled."""
     nvrtc = _library()
     program = ctypes.c_void_p()
-    text = f'{_PRELUDE}#line 1 "{file_name}"\n{source}'.encode()
+    prelude = _PRELUDE + _HALF * ("half" in source)
+    text = f'{prelude}#line 1 "{file_name}"\n{source}'.encode()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"unit.cu", 0, None, None))
     folder = _toolkit() / "include"
     arguments = (
