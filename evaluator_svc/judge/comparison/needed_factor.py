@@ -15,8 +15,8 @@ from evaluator_svc.judge.comparison.exact_reference import exact_or_own
 from evaluator_svc.judge.comparison.index_comparison import exact_indices
 from evaluator_svc.judge.comparison.rounding_noise import CEILING, SAFETY, UNKNOWN, RoundingNoise
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.tensors.scales import group_scale, groups_of
+from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.judge.unusual_values.distributions import WEIGHTS
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
@@ -201,7 +201,7 @@ def _distance(
     if not a.is_floating_point() or not a.numel():
         # An index that rounding decides is as far as can be.
         return 0.0 if torch.equal(a, e.to(a.dtype)) else math.inf
-    if not bool(computable(a).isfinite().all()):
+    if not all_finite(a):
         return math.inf
     if tolerance.is_exact(index):
         return 0.0  # nothing is rounded there

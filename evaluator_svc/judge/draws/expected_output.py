@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
-from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS, Groups, group_scale, groups_of
+from evaluator_svc.judge.tensors.scales import Groups, group_scale, groups_of
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from kernel_foundry.domain.task import Tolerance
 
@@ -44,10 +43,7 @@ class ExpectedOutput:
 
     def is_finite(self) -> bool:
         """Return whether all values are finite, looked at in pieces."""
-        if self.is_exact:
-            return True
-        parts = torch.split(self.tensor.reshape(-1), CHUNK_ELEMENTS)
-        return all(all_finite(computable(part)) for part in parts)
+        return self.is_exact or all_finite(self.tensor)
 
     def bound(self, tolerance: Tolerance) -> torch.Tensor:
         """Return the largest allowed error of each element, in the output's shape, float32."""

@@ -19,7 +19,7 @@ from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.inputs.weight_part import WeightPart
 from evaluator_svc.judge.memory.layout import lay_out
 from evaluator_svc.judge.memory.peak import torch_peak
-from evaluator_svc.judge.reference.formats import computable, narrowest, same_values
+from evaluator_svc.judge.reference.formats import narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
@@ -27,6 +27,7 @@ from evaluator_svc.judge.reference.operators import MATRIX_PRODUCTS, OperatorLog
 from evaluator_svc.judge.reference.self_differences import SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
+from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS
 from kernel_foundry.domain.admission import Distribution, TensorRole
@@ -380,7 +381,7 @@ class PreparedWorkload:
         except TaskInvalidError:
             return rules
         is_defined = [
-            _is_finite(a) or not _is_finite(b) for a, b in zip(found, outputs, strict=True)
+            all_finite(a) or not all_finite(b) for a, b in zip(found, outputs, strict=True)
         ]
         return filled if all(is_defined) else rules
 
@@ -425,11 +426,6 @@ class PreparedWorkload:
     def close(self) -> None:
         """Forget the loaded reference."""
         self.module.close()
-
-
-def _is_finite(tensor: torch.Tensor) -> bool:
-    parts = torch.split(tensor.reshape(-1), _BLOCK_BYTES)
-    return all(bool(computable(part).isfinite().all()) for part in parts)
 
 
 def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:

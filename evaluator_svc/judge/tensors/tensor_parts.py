@@ -9,6 +9,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
 
 LARGE_FACTOR: Final = {
     torch.float16: 8.0,
@@ -85,8 +86,9 @@ def blocks_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
-    """Return whether all values are finite; a sum that is one says so at once."""
-    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
+    """Return whether all values are finite, in parts; a sum that is one says so at once."""
+    parts = map(computable, torch.split(tensor.reshape(-1), CHUNK_ELEMENTS))
+    return all(bool(part.sum().isfinite()) or bool(part.isfinite().all()) for part in parts)
 
 
 def random_signs(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -18,7 +18,6 @@ from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, Prepa
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.name_table import dtype_name
-from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
 from evaluator_svc.judge.tensors.structure import structures
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
@@ -201,7 +200,7 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[s
         now = drawn.with_values(copied[:count], state)
         if not prepared.takes(now.inputs, now.state):
             return [False]
-        return [_is_finite(output) for output in now.expected()]
+        return [all_finite(output) for output in now.expected()]
 
     values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
     as_drawn = CallValues(key=_TRIAL_KEY, index=0)
@@ -242,12 +241,6 @@ def _largest(
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
-
-
-def _is_finite(tensor: torch.Tensor) -> bool:
-    """Return whether all elements are numbers, looked at in blocks: one may fill a device."""
-    parts = torch.split(tensor.reshape(-1), CHUNK_ELEMENTS)
-    return all(all_finite(computable(part)) for part in parts)
 
 
 def _has_mantissas(tensor: torch.Tensor) -> bool:

@@ -15,9 +15,9 @@ import torch
 
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
-from evaluator_svc.judge.reference.formats import FLOAT8, computable
+from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.structure import keeps_structure
-from evaluator_svc.judge.tensors.tensor_parts import rows_of
+from evaluator_svc.judge.tensors.tensor_parts import all_finite, rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
 from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.unusual_values.changed_values import (
@@ -178,7 +178,7 @@ def _is_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
     if not prepared.takes(changed.inputs, changed.state):
         return False
     try:
-        return all(bool(computable(output).isfinite().all()) for output in changed.expected())
+        return all(map(all_finite, changed.expected()))
     except TaskInvalidError:
         return False
 
