@@ -17,6 +17,7 @@ from typing import Final
 from evaluator_svc.argument_numbers import PREFIX
 from evaluator_svc.size_places import size_places
 from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.domain.task_limits import LARGEST_SIZE
 from kernel_foundry.task_source import parse_reference, size_constants
 
 SMALL: Final = 16
@@ -34,7 +35,6 @@ _NEAR: Final = 32
 """Odd sizes in question beside a larger one: one for each 32 of it, so many at most."""
 _MUCH_LARGER: Final = 3
 """Times the product of the odd sizes, from which on the timed ones have larger ones beside them."""
-_LARGEST: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def generated_workload(task: Task, name: str) -> Workload | None:
     for part in name.split(","):
         key, _, value = part.rpartition("=")
         is_known = key in known or key.startswith(PREFIX)
-        if not is_known or not value.isdecimal() or int(value) > _LARGEST:
+        if not is_known or not value.isdecimal() or int(value) > LARGEST_SIZE:
             return None
         sizes.append(Size(name=key, value=int(value)))
     workload = _named(sizes)

@@ -53,22 +53,24 @@ class GeneratedTrials:
     ) -> CandidateFailure | None:
         """Try the workloads one by one; return the first failure that is one."""
         for note in self._untried:
-            self._tell("", note)
+            self._add_skipped("", note)
         for workload in self._workloads:
             if self.is_runner_lost:
-                self._tell(workload.workload, "not tried: a launch was refused before")
+                self._add_skipped(workload.workload, "not tried: a launch was refused before")
             elif workload.workload not in self._bound:
-                self._tell(workload.workload, "the plan or its kernels do not take these sizes")
+                self._add_skipped(
+                    workload.workload, "the plan or its kernels do not take these sizes"
+                )
             else:
                 failure = try_one(workload)
                 if failure is not None and failure.outcome is EvaluationOutcome.LAUNCH_ERROR:
                     self.is_runner_lost = True
-                    self._tell(workload.workload, "the launch was refused at these sizes")
+                    self._add_skipped(workload.workload, "the launch was refused at these sizes")
                 elif failure is not None:
                     return failure
         return None
 
-    def _tell(self, workload: str, note: str) -> None:
+    def _add_skipped(self, workload: str, note: str) -> None:
         check = Check(
             kind=CheckKind.COMPARISON,
             result=CheckResult.SKIPPED,
