@@ -1,14 +1,23 @@
-"""Evidence records inside an exported Python file: written as a literal, and read as one."""
+"""Evidence records inside an exported Python file: written as a literal, and read as one.
 
-import ast
+The file is somebody else's, and may be long: only the literal's own characters are looked at, and
+never Python's parser, which takes hundreds of bytes of memory for each character.
+"""
+
 import base64
+import re
 import zlib
 from typing import Final
 
 NAME: Final = "EVIDENCE"
 """Of the literal: texts, each a record's JSON, compressed, in base 85."""
 _MOST_BYTES: Final = 64 << 20
+"""Of all records together, unpacked."""
 _MOST_RECORDS: Final = 64
+
+_BEGIN: Final = re.compile(rb"^%b[ \t]*=[ \t]*\(" % NAME.encode(), re.MULTILINE)
+# Base 85 has neither quotes nor backslashes, so that a text ends at the first quote.
+_TOKEN: Final = re.compile(rb"\s*(?:'([^'\\\n]*)'|\"([^\"\\\n]*)\"|([(),]))")
 
 
 def packed(record: bytes) -> str:
@@ -16,30 +25,55 @@ def packed(record: bytes) -> str:
     return base64.b85encode(zlib.compress(record, 9)).decode("ascii")
 
 
-def records_in(text: str) -> tuple[bytes, ...]:
-    """Return the records in the text of a Python file, as JSON; the text is not run.
+def records_in(content: bytes) -> tuple[bytes, ...]:
+    """Return the records in a Python file, as JSON; the file is not run.
+
+    Its last assignment to `EVIDENCE` counts, as in a file of `kfoundry export`.
 
     Raises:
         ValueError: it holds none, or too much.
-        SyntaxError: it is no Python.
     """
-    for statement in ast.parse(text).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == NAME:
-            texts = ast.literal_eval(statement.value)
-            if not isinstance(texts, tuple) or not 0 < len(texts) <= _MOST_RECORDS:
-                raise ValueError(f"its {NAME} is no tuple of records")
-            return tuple(_unpacked(packed) for packed in texts)
-    raise ValueError(f"it has no {NAME}")
+    begins = [found.end() for found in _BEGIN.finditer(content)]
+    if not begins:
+        raise ValueError(f"it has no {NAME}")
+    texts = _texts(content, begins[-1])
+    if not 0 < len(texts) <= _MOST_RECORDS:
+        raise ValueError(f"its {NAME} has {len(texts)} records, expected 1 to {_MOST_RECORDS}")
+    records: list[bytes] = []
+    left = _MOST_BYTES
+    for text in texts:
+        records.append(_unpacked(text, left))
+        left -= len(records[-1])
+    return tuple(records)
 
 
-def _unpacked(text: object) -> bytes:
-    if not isinstance(text, str):
-        raise ValueError(f"its {NAME} holds a {type(text).__name__}")  # noqa: TRY004  of a file
+def _texts(content: bytes, position: int) -> list[bytes]:
+    """The texts of a tuple behind its parenthesis, each in one piece."""
+    texts: list[bytes] = []
+    pieces: list[bytes] = []
+    depth = 1
+    while depth:
+        token = _TOKEN.match(content, position)
+        if token is None:
+            raise ValueError(f"its {NAME} is no tuple of records")
+        position = token.end()
+        mark = token[3]
+        if mark is None:
+            pieces.append(token[1] or token[2] or b"")
+            continue
+        if pieces:
+            texts.append(b"".join(pieces))
+            pieces = []
+        depth += {b"(": 1, b")": -1}.get(mark, 0)
+    return texts
+
+
+def _unpacked(text: bytes, most: int) -> bytes:
     reader = zlib.decompressobj()
     try:
-        data = reader.decompress(base64.b85decode(text), _MOST_BYTES)
+        data = reader.decompress(base64.b85decode(text), max(most, 1))  # 0 would be no limit
     except zlib.error as error:
         raise ValueError(f"its {NAME} is damaged: {error}") from error
     if not reader.eof:
-        raise ValueError(f"its {NAME} is damaged or too long")
+        raise ValueError(f"its {NAME} is damaged, or has more than {_MOST_BYTES} bytes")
     return data

@@ -116,16 +116,17 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
         InvalidArgumentError: as `read_record`.
     """
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
+        with path.open("rb") as file:
+            content = file.read(_MAX_FILE_BYTES + 1)
+        if len(content) > _MAX_FILE_BYTES:
             raise InvalidArgumentError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", field="path")
-        content = path.read_bytes()
-        texts = records_in(content.decode()) if path.suffix == ".py" else (content,)
+        texts = records_in(content) if path.suffix == ".py" else (content,)
         return tuple(
             _record(parse_json(text, object_pairs_hook=_without_repetition)) for text in texts
         )
     except OSError as error:
         raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
-    except (ValueError, RecursionError, OverflowError, SyntaxError, MemoryError) as error:
+    except (ValueError, RecursionError, OverflowError, MemoryError) as error:
         raise InvalidArgumentError(f"{path} is no evidence record: {error}", field="path") from (
             error
         )

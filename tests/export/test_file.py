@@ -3,6 +3,7 @@
 import base64
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,13 +66,35 @@ def test_the_evidence_is_read_without_running_the_file(
         "EVIDENCE = (1,)\n",
         f"EVIDENCE = ({packed(b'{}')!r},)\n",
         f"EVIDENCE = ({packed(bytes(65 << 20))!r},)\n",
+        f"EVIDENCE = ({', '.join([repr(packed(bytes(40 << 20)))] * 2)})\n",
         "EVIDENCE = (open('/etc/passwd'),)\n",
+        "EVIDENCE = (" + "(" * 1000,
+        "EVIDENCE = ('" + "x" * 1000,
+        "EVIDENCE = (\n" + "''\n" * 1000,
         "not Python",
     ],
 )
 def test_what_holds_no_record_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="no evidence record"):
         read_records(written(text, tmp_path))
+
+
+def test_what_is_beside_the_evidence_is_not_parsed(
+    text: str, winner: Winner, tmp_path: Path
+) -> None:
+    """Python's parser takes kilobytes for a line, and none of it is for this reader."""
+
+    def peak(content: str) -> int:
+        path = written(content, tmp_path)
+        tracemalloc.start()
+        try:
+            assert read_records(path) == (winner.record,)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    lines = "a\n" * 500_000
+    assert peak(lines + text.replace("'", '"')) < peak(text) + 10 * len(lines)
 
 
 @pytest.mark.sycl
