@@ -81,16 +81,16 @@ def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str)
 
 @cache
 def _native_digest() -> str:
-    """Return the digest of the native module; it is not loaded for that."""
+    """Return the digest of the native module and of its headers; it is not loaded for that."""
     package = importlib.util.find_spec("kernel_foundry_native")
     assert package is not None
     assert package.submodule_search_locations is not None
-    (module,) = (
-        path
-        for folder in package.submodule_search_locations
-        for path in Path(folder).glob("_core*.so")
-    )
-    return hashlib.sha256(module.read_bytes()).hexdigest()
+    folders = [Path(folder) for folder in package.submodule_search_locations]
+    (module,) = (path for folder in folders for path in folder.glob("_core*.so"))
+    digest = hashlib.sha256(module.read_bytes())
+    for header in sorted(path for folder in folders for path in folder.glob("include/kf/*.hpp")):
+        digest.update(header.name.encode() + b"\0" + header.read_bytes())
+    return digest.hexdigest()
 
 
 @cache

@@ -10,7 +10,8 @@ def _toolchain() -> Toolchain:
     import kernel_foundry_native as native
 
     # Without assertions: they would print, and leave a device in an error.
-    options = ("-DNDEBUG", *(f"-I{folder}" for folder in native.cuda_include_paths()))
+    folders = (native.blocks_include_path(), *native.cuda_include_paths())
+    options = ("-DNDEBUG", *(f"-I{folder}" for folder in folders))
     return Toolchain(prelude=native.prelude(Language.CUDA.value), options_of=lambda _: options)
 
 
@@ -33,10 +34,11 @@ CUDA: Final = LanguageBackend(
         }
     ),
     header_folders=(
-        *("cooperative_groups/", "crt/", "cub/", "cuda/", "cute/", "cutlass/", "nv/", "thrust/"),
+        *("cooperative_groups/", "crt/", "cub/", "cuda/", "cute/", "cutlass/", "kf/"),
+        *("nv/", "thrust/"),
     ),
-    headers_hint="cub/…, cuda/std/…, cute/…, cutlass/…, cuda_fp16.h, mma.h and standard headers "
-    "such as cstdint",
+    headers_hint="kf/… (our blocks), cub/…, cuda/std/…, cute/…, cutlass/…, cuda_fp16.h, mma.h and "
+    "standard headers such as cstdint",
     rules=frozenset(
         {
             "object.assert",

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+import kernel_foundry_native as native
 from kernel_foundry import plan as plans
 
 COMPILER = shutil.which("g++")
@@ -175,7 +176,8 @@ def _runtime() -> Path:
 def _compile(program: str, folder: Path) -> None:
     (folder / "candidate.cpp").write_text(program, "utf-8")
     sources = ("candidate.cpp", str(_runtime()))
-    _run([_compiler(), *_FLAGS, f"-I{_HERE}", *sources, "-o", "candidate"], folder)
+    folders = (f"-I{_HERE}", f"-I{native.blocks_include_path()}")
+    _run([_compiler(), *_FLAGS, *folders, *sources, "-o", "candidate"], folder)
 
 
 def _compiler() -> str:

@@ -52,6 +52,13 @@ def test_resources_and_measures_are_told_without_a_device(build) -> None:
     assert 0 < verdict.fitness < 0.1
 
 
+def test_a_locked_builder_reads_our_own_blocks(build) -> None:
+    blocks = EXAMPLES.parent / "benchmarks" / "blocks"
+    verdict = build((blocks / "softmax.cuda.md").read_text("utf-8"))
+
+    assert verdict.outcome is EvaluationOutcome.BUILT, verdict.findings
+
+
 def test_the_same_text_is_built_once(build) -> None:
     build(SOFTMAX)
     assert build(SOFTMAX).compile.cached

@@ -9,7 +9,11 @@ import os
 from importlib.resources import files
 from types import ModuleType
 
-from kernel_foundry_native.cuda_files import cuda_include_paths, find_nvrtc
+from kernel_foundry_native.cuda_files import (
+    blocks_include_path,
+    cuda_include_paths,
+    find_nvrtc,
+)
 from kernel_foundry_native.errors import (
     CompileError,
     DriverError,
@@ -28,6 +32,7 @@ __all__ = [
     "LoadError",
     "NativeError",
     "OutOfMemoryError",
+    "blocks_include_path",
     "cuda_include_paths",
     "device_kind",
     "prelude",

@@ -1,0 +1,26 @@
+"""A float32 product with ReLU behind it, 4096 x 4096 x 4096."""
+
+import torch
+from torch import nn
+
+rows = 4096
+depth = 4096
+columns = 4096
+
+
+class Model(nn.Module):
+    """The product."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Return relu(a @ b)."""
+        return torch.relu(a @ b)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    """Return the two operands."""
+    return [torch.randn(rows, depth), torch.randn(depth, columns)]
+
+
+def get_init_inputs() -> list[object]:
+    """Return nothing: the module takes no argument."""
+    return []

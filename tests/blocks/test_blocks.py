@@ -1,0 +1,119 @@
+"""The blocks `<kf/…>`: candidates over them compile for Hopper; rows and reductions compute."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import kernel_foundry_native as native
+from evaluator_svc.inspector import inspect_ptx
+from evaluator_svc.judge.describe import describe_task
+from evaluator_svc.languages import backend_of
+from evaluator_svc.policy.source import check_source
+from kernel_foundry.domain.language import Language
+from kernel_foundry.plan import DeviceLimits, configurations, parse, split
+from kernel_foundry.plan.from_admission import name_table
+from kernel_foundry.sdk.task_file import read_task
+from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "blocks"
+NAMES = sorted(path.name.removesuffix(".cuda.md") for path in FOLDER.glob("*.cuda.md"))
+PRODUCTS = ("bf16_product", "float32_product")
+MOST_LINES = 60
+H200 = DeviceLimits(
+    compute_units=132,
+    sub_group_size=32,
+    shared_bytes=232_448,
+    max_block=1_024,
+    memory_bytes=140 << 30,
+)
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Iterator[Any]:
+    """Return a compiler for Hopper; NVRTC needs neither device nor driver."""
+    try:
+        opened = native.device_kind("cuda").open_compiler(architecture="sm_90")
+    except native.NativeError as error:
+        pytest.skip(str(error))
+    yield opened
+    opened.release()
+
+
+def _held_out(name: str, tensors: dict[str, torch.Tensor] | None = None) -> BoundCandidate:
+    """Return a candidate in its first configuration, for its task's held-out workload."""
+    task = read_task(FOLDER / f"{name}.py")
+    small = tuple(replace(w, held_out=False) for w in task.workloads if w.held_out)
+    task = replace(task, workloads=small)
+    found = split((FOLDER / f"{name}.cuda.md").read_text("utf-8"))
+    (workload,) = describe_task(task).workloads
+    table, plan = name_table(workload.tensors, workload.scalars), parse(found.plan)
+    configuration = next(iter(configurations(plan, table, H200)))
+    return bind(
+        found.device_code,
+        plan,
+        names=table,
+        configuration=configuration,
+        device=H200,
+        tensors=tensors,
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_short_candidate_over_blocks_compiles_without_spills_or_findings(
+    compiler: Any, name: str
+) -> None:
+    text = (FOLDER / f"{name}.cuda.md").read_text("utf-8")
+    candidate = _held_out(name)
+
+    built = compiler.compile(
+        source=candidate.unit(native.prelude("cuda")),
+        options=list(backend_of(Language.CUDA).toolchain().options_of("")),
+        kernels=list(candidate.kernels),
+    )
+
+    assert check_source(candidate.device_code, "cuda") == ()
+    assert inspect_ptx(built.assembly, candidate.kernels).findings == ()
+    assert " 0 bytes spill stores" in built.log
+    assert built.log.count(" 0 bytes spill stores") == built.log.count("bytes spill stores")
+    assert len([line for line in text.splitlines() if line.strip()]) <= MOST_LINES
+    assert (b"wgmma.mma_async" in built.assembly) == (name in PRODUCTS)
+    # Its operands are copied by TMA; the others read floats sixteen bytes at a time.
+    assert (b"ld.global.nc.v4" in built.assembly) == (name != "bf16_product")
+
+
+def _expected(name: str, x: torch.Tensor, others: dict[str, torch.Tensor]) -> torch.Tensor:
+    x = x.double()
+    if name == "softmax":
+        return torch.softmax(x, dim=-1)
+    if name == "cross_entropy":
+        return torch.nn.functional.cross_entropy(x, others["target"], reduction="none")
+    weight, bias = others["norm_weight"].double(), others["norm_bias"].double()
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++ to run device code on the host")
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PRODUCTS])
+def test_rows_compute_the_reference_at_a_length_that_no_pack_divides(
+    name: str, tmp_path: Path
+) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(3, 1001) * 10 + 100
+    x[1, 5:900] = -math.inf if name == "softmax" else x[1, 5:900]
+    others = {
+        "target": torch.tensor([0, 1000, 501]),
+        "norm_weight": torch.randn(1001),
+        "norm_bias": torch.randn(1001),
+    }
+    names = {buffer.name for buffer in _held_out(name).sequence.buffers}
+    tensors = {"x": x} | {key: value for key, value in others.items() if key in names}
+
+    found = run_on_host(_held_out(name, tensors), tmp_path)
+
+    torch.testing.assert_close(
+        found["out"].double(), _expected(name, x, others), rtol=2e-5, atol=2e-5
+    )

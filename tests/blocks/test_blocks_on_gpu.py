@@ -1,0 +1,153 @@
+"""The blocks on a GPU, from text to verdict: layouts, tiles and formats, with ragged tiles."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from evaluator_svc.evaluator import LocalEvaluator
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Precision, Task, Workload
+from kernel_foundry.plan.candidate_text import split
+
+pytestmark = pytest.mark.gpu
+
+REFERENCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, a, b):
+        return {a} @ {b}
+
+def get_inputs():
+    return [torch.randn(3, {a_shape}), torch.randn(3, {b_shape})]
+
+def get_init_inputs():
+    return []
+"""
+SIZES = {"M": 328, "N": 520, "K": 392}
+
+PRODUCT = """```cuda
+#include <kf/pack.hpp>
+#include <kf/product.hpp>
+using Gemm = kf::Product<__nv_bfloat16, TILE_M, TILE_N, STAGES, kf::Layout::A_LAYOUT,
+                         kf::Layout::B_LAYOUT>;
+extern "C" __global__ void __launch_bounds__(Gemm::THREADS, 1)
+    multiply(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* out, int* maps, int m,
+             int n, int k, int batches) {
+  Gemm::run({a, b, maps, m, n, k, batches}, [=](int row, int column, float4 v) {
+    kf::store4(out + (size_t)row * n, column, n, v);
+  });
+}
+```
+```python
+TUNE = {"TILE_M": [%d], "TILE_N": [%d], "STAGES": [3], "A_LAYOUT": ["%s"], "B_LAYOUT": ["%s"]}
+
+def launch(a, b, out):
+    batches, m, n = out.shape
+    k = a.numel() // (batches * m)
+    blocks = min(device.compute_units, batches * cdiv(m, TILE_M) * cdiv(n, TILE_N))
+    maps = empty((blocks, 64), "int32")
+    shared = STAGES * 128 * (TILE_M + TILE_N) + 2048
+    multiply[blocks, 128 * (TILE_M // 64 + 1), shared](a, b, out, maps, m, n, k, batches)
+```
+"""
+
+SPLIT = """```cuda
+#include <kf/pack.hpp>
+#include <kf/split.hpp>
+using Gemm = kf::SplitProduct<TILE_M, TILE_N, 2, kf::Layout::A_LAYOUT, kf::Layout::B_LAYOUT>;
+extern "C" __global__ void __launch_bounds__(256)
+    by_rows(const float* x, __half* parts, int* exponents, int rows, int columns, int padded) {
+  kf::split_rows<256>(x, parts, exponents, rows, columns, padded);
+}
+extern "C" __global__ void __launch_bounds__(256)
+    find_maxima(const float* x, unsigned* maxima, int rows, int columns) {
+  kf::column_maxima<128>(x, maxima, rows, columns);
+}
+extern "C" __global__ void __launch_bounds__(256)
+    by_columns(const float* x, const unsigned* maxima, __half* parts, int* exponents, int rows,
+               int columns, int padded) {
+  kf::split_columns(x, maxima, parts, exponents, rows, columns, padded);
+}
+extern "C" __global__ void __launch_bounds__(Gemm::THREADS, 1)
+    multiply(const __half* a, const __half* b, const int* a_exponents, const int* b_exponents,
+             float* out, int* maps, int m, int n, int k, int batches) {
+  Gemm::run({a, b, maps, m, n, k, batches}, a_exponents, b_exponents, n,
+            [=](int row, int column, float4 v) {
+              kf::store4(out + (size_t)row * n, column, n, v);
+            });
+}
+```
+```python
+TUNE = {"TILE_M": [%d], "TILE_N": [%d], "A_LAYOUT": ["%s"], "B_LAYOUT": ["%s"]}
+
+def parts_of(x, batches, rows, columns, by_row):
+    parts = empty((batches, 2, rows, columns), "float16")
+    if by_row:
+        exponents = empty((batches * rows,), "int32")
+        by_rows[batches * rows, 256](x, parts, exponents, rows, columns, columns)
+    else:
+        exponents = empty((batches * columns,), "int32")
+        maxima = zeros((batches * columns,), "uint32")
+        find_maxima[(cdiv(columns, 128), cdiv(rows, 128), batches), 256](x, maxima, rows, columns)
+        grid = (cdiv(columns, 1024), rows, batches)
+        by_columns[grid, 256](x, maxima, parts, exponents, rows, columns, columns)
+    return parts, exponents
+
+def launch(a, b, out):
+    batches, m, n = out.shape
+    k = a.numel() // (batches * m)
+    a_parts, a_exponents = parts_of(a, batches, a.shape[1], a.shape[2], A_LAYOUT == "MK")
+    b_parts, b_exponents = parts_of(b, batches, b.shape[1], b.shape[2], B_LAYOUT == "NK")
+    blocks = min(device.compute_units, batches * cdiv(m, TILE_M) * cdiv(n, TILE_N))
+    maps = empty((blocks, 64), "int32")
+    shared = 512 * (TILE_M + TILE_N) + 2048
+    multiply[blocks, 128 * (TILE_M // 64 + 1), shared](
+        a_parts, b_parts, a_exponents, b_exponents, out, maps, m, n, k, batches
+    )
+```
+"""
+
+
+def _task(a_layout: str, b_layout: str, precision: Precision) -> Task:
+    reference = REFERENCE.format(
+        a="a" if a_layout == "MK" else "a.mT",
+        b="b" if b_layout == "KN" else "b.mT",
+        a_shape=", ".join(str(SIZES[axis]) for axis in a_layout),
+        b_shape=", ".join(str(SIZES[axis]) for axis in b_layout),
+    )
+    return Task(
+        name=f"product_{a_layout}_{b_layout}",
+        reference=reference,
+        workloads=(Workload(name="default"),),
+        precision=precision,
+    )
+
+
+@pytest.mark.parametrize(
+    ("layouts", "tile", "precision"),
+    [
+        *((layouts, (128, 256), Precision.BF16) for layouts in product(("MK", "KM"), ("NK", "KN"))),
+        *((layouts, (128, 128), Precision.FP32) for layouts in product(("MK", "KM"), ("NK", "KN"))),
+        (("MK", "KN"), (64, 192), Precision.BF16),
+        (("KM", "NK"), (192, 128), Precision.BF16),
+        (("KM", "KN"), (64, 64), Precision.FP32),
+    ],
+)
+def test_a_product_passes_in_every_layout(
+    local_evaluator: Callable[[str], LocalEvaluator],
+    layouts: tuple[str, str],
+    tile: tuple[int, int],
+    precision: Precision,
+) -> None:
+    text = (PRODUCT if precision is Precision.BF16 else SPLIT) % (*tile, *layouts)
+    request = EvaluationRequest(
+        task=_task(*layouts, precision), device="cuda:0", source=split(text)
+    )
+
+    verdict = asyncio.run(local_evaluator("cuda").evaluate(request))
+
+    assert verdict.passed, [finding.message for finding in verdict.findings]
