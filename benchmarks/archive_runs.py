@@ -22,7 +22,7 @@ from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.rpc.readiness import wait_until_serving
 
@@ -106,7 +106,7 @@ def _with_evidence(evaluation: Evaluation) -> Evaluation:
             kind=kind,
             result=CheckResult.PASSED,
             workload=result.workload,
-            figures=(Evidence(name="largest_error", value=1.25e-7),),
+            figures=(Figure(name="largest_error", value=1.25e-7),),
         )
         for kind in list(CheckKind)[:_CHECKS]
         for result in evaluation.workloads

@@ -1,14 +1,14 @@
-"""Converts a `MeasurePlan` to options of the native measuring loop, and its clocks back."""
+"""Converts a `MeasurementSettings` to options of the native measuring loop, and its clocks back."""
 
 from typing import Any
 
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from kernel_foundry.domain.evaluation import ClockBlock
 
 
 def measure_options(
     options_type: Any,
-    settings: MeasurePlan,
+    settings: MeasurementSettings,
     *,
     set_count: int,
     keep_count: int = 0,

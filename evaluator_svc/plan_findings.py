@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.plan.errors import NotMeant, PlanError
 
-_NOT_MEANT: Final = Evidence(name="not_meant", value=1.0)
+_NOT_MEANT: Final = Figure(name="not_meant", value=1.0)
 
 
 def plan_finding(error: PlanError) -> Finding:

@@ -12,7 +12,7 @@ from typing import Final
 
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Evidence, Finding
+from kernel_foundry.domain.finding import Figure, Finding
 from kernel_foundry.domain.task import Task
 
 HIDDEN_NAME: Final = "(a workload that is not shown)"
@@ -114,5 +114,5 @@ def _sizes(workloads: list[WorkloadAdmission]) -> set[int]:
     return {number for shape in shapes for number in (*shape, math.prod(shape))}
 
 
-def _tells_nothing(evidence: Evidence) -> bool:
+def _tells_nothing(evidence: Figure) -> bool:
     return any(word in evidence.name for word in _TELLING_NOTHING)

@@ -16,7 +16,7 @@ from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
 
 _LAUNCH_SHARE: Final = 0.3
@@ -132,9 +132,9 @@ def _traffic_bound(numbers: _Numbers) -> Finding:
         message=f"{share:.0%} of the traffic bound: moving the compulsory bytes takes "
         f"{_time_text(numbers.traffic_bound_ns)}, {_time_text(numbers.median_ns)} were measured",
         evidence=(
-            Evidence(name="traffic_bound_share", value=share),
-            Evidence(name="traffic_bound_ns", value=numbers.traffic_bound_ns),
-            Evidence(name="median_ns", value=numbers.median_ns),
+            Figure(name="traffic_bound_share", value=share),
+            Figure(name="traffic_bound_ns", value=numbers.traffic_bound_ns),
+            Figure(name="median_ns", value=numbers.median_ns),
         ),
         hint="little is left to gain: no kernel moves these bytes faster" if is_there else "",
     )
@@ -158,9 +158,9 @@ def _arithmetic_estimate(numbers: _Numbers) -> Iterator[Finding]:
         if is_beaten
         else f"{share:.0%} of the arithmetic estimate: {figures}",
         evidence=(
-            Evidence(name="arithmetic_estimate_share", value=share),
-            Evidence(name="arithmetic_estimate_ns", value=numbers.estimate_ns),
-            Evidence(name="median_ns", value=numbers.median_ns),
+            Figure(name="arithmetic_estimate_share", value=share),
+            Figure(name="arithmetic_estimate_ns", value=numbers.estimate_ns),
+            Figure(name="median_ns", value=numbers.median_ns),
         ),
     )
 
@@ -199,9 +199,9 @@ def _bound(
         severity=Severity.INFO,
         message=_BOUND_MESSAGES[kind].format(share=share, unit=unit),
         evidence=(
-            Evidence(name="memory_share", value=memory),
-            Evidence(name="compute_share", value=compute),
-            Evidence(name="launch_share", value=launch),
+            Figure(name="memory_share", value=memory),
+            Figure(name="compute_share", value=compute),
+            Figure(name="launch_share", value=launch),
         ),
         hint=bound_hint(kind, device.language, kernels, launches),
     )
@@ -229,9 +229,9 @@ def _cached(timing: Timing, warm: Timing | None, device: DeviceSpec) -> Iterator
         severity=Severity.INFO,
         message="with warm caches it is much faster: the data fit into the last-level cache",
         evidence=(
-            Evidence(name="warm_median_ns", value=warm.median_ns),
-            Evidence(name="cold_median_ns", value=timing.median_ns),
-            Evidence(name="cache_bytes", value=float(device.cache_bytes)),
+            Figure(name="warm_median_ns", value=warm.median_ns),
+            Figure(name="cold_median_ns", value=timing.median_ns),
+            Figure(name="cache_bytes", value=float(device.cache_bytes)),
         ),
         hint="the cold time counts: what the kernel reads first from memory decides it",
     )
@@ -247,8 +247,8 @@ def _noisy(timing: Timing) -> Iterator[Finding]:
         severity=Severity.WARNING,
         message=f"the median is known to ±{half_width:.0%} only",
         evidence=(
-            Evidence(name="half_width", value=half_width),
-            Evidence(name="sample_count", value=float(len(timing.samples_ns))),
+            Figure(name="half_width", value=half_width),
+            Figure(name="sample_count", value=float(len(timing.samples_ns))),
         ),
         hint="differences smaller than this mean nothing",
     )
@@ -264,7 +264,7 @@ def _strided(kernels: KernelFacts, device: DeviceSpec) -> Iterator[Finding]:
         message=f"in {kernels.strided_share:.0%} of the global accesses, weighted by loops, "
         "neighbouring work-items touch data that lie apart",
         line=kernels.strided_line,
-        evidence=(Evidence(name="strided_share", value=kernels.strided_share),),
+        evidence=(Figure(name="strided_share", value=kernels.strided_share),),
         hint=f"let neighbours touch neighbours: a sub-group (warp) walks one row as p[i + {lane}]",
     )
 
@@ -273,9 +273,9 @@ def _group_size(
     launches: LaunchFacts, device: DeviceSpec, kernels: KernelFacts | None
 ) -> Iterator[Finding]:
     evidence = (
-        Evidence(name="group_count", value=float(launches.group_count)),
-        Evidence(name="group_size", value=float(launches.group_size)),
-        Evidence(name="compute_units", value=float(device.compute_units)),
+        Figure(name="group_count", value=float(launches.group_count)),
+        Figure(name="group_size", value=float(launches.group_size)),
+        Figure(name="compute_units", value=float(device.compute_units)),
     )
     if launches.group_count < device.compute_units:
         yield Finding(

@@ -8,7 +8,7 @@ from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.occupancy import Limit, Occupancy, occupancy
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import KernelResources
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _LOW_SHARE: Final = 0.5
 """Of a compute unit's work-items: below, it is told."""
@@ -94,9 +94,9 @@ def _main(resources: tuple[KernelResources, ...], launches: LaunchFacts) -> Kern
 
 def _spills(resources: KernelResources) -> Iterator[Finding]:
     evidence = (
-        Evidence(name="spill_bytes", value=float(resources.spill_bytes)),
-        Evidence(name="local_bytes", value=float(resources.local_bytes)),
-        Evidence(name="registers", value=float(resources.registers)),
+        Figure(name="spill_bytes", value=float(resources.spill_bytes)),
+        Figure(name="local_bytes", value=float(resources.local_bytes)),
+        Figure(name="registers", value=float(resources.registers)),
     )
     if resources.spill_bytes > 0:
         yield Finding(
@@ -160,8 +160,8 @@ def _tail(held: Occupancy, launches: LaunchFacts, device: DeviceSpec) -> Iterato
         message=f"{launches.group_count} groups run in {whole} waves of {at_once}; the last is "
         f"mostly empty, and {waste:.0%} of the device's time with it",
         evidence=(
-            Evidence(name="waves", value=waves),
-            Evidence(name="groups_at_once", value=float(at_once)),
+            Figure(name="waves", value=waves),
+            Figure(name="groups_at_once", value=float(at_once)),
         ),
         hint="let a block do several tiles in a loop (a grid of as many blocks as run at once), or "
         "change the tile",
@@ -170,11 +170,11 @@ def _tail(held: Occupancy, launches: LaunchFacts, device: DeviceSpec) -> Iterato
 
 def _evidence(
     resources: KernelResources, held: Occupancy, launches: LaunchFacts
-) -> tuple[Evidence, ...]:
+) -> tuple[Figure, ...]:
     return (
-        Evidence(name="occupancy", value=held.share),
-        Evidence(name="groups_per_unit", value=float(held.groups)),
-        Evidence(name="group_size", value=float(launches.group_size)),
-        Evidence(name="registers", value=float(resources.registers)),
-        Evidence(name="shared_bytes", value=float(resources.shared_bytes + launches.shared_bytes)),
+        Figure(name="occupancy", value=held.share),
+        Figure(name="groups_per_unit", value=float(held.groups)),
+        Figure(name="group_size", value=float(launches.group_size)),
+        Figure(name="registers", value=float(resources.registers)),
+        Figure(name="shared_bytes", value=float(resources.shared_bytes + launches.shared_bytes)),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _PROC: Final = Path("/proc")
 _BUSY_FIELDS: Final = (0, 1, 2, 5, 6, 7)
@@ -54,8 +54,8 @@ class HostLoad:
             severity=Severity.INFO,
             message=f"{self.text} while times were taken: they are of a loaded moment",
             evidence=(
-                Evidence(name="other_cores", value=self.other_cores),
-                Evidence(name="core_count", value=float(self.core_count)),
+                Figure(name="other_cores", value=self.other_cores),
+                Figure(name="core_count", value=float(self.core_count)),
             ),
             hint="end other work on this host, or measure again with --fresh-baselines",
         )

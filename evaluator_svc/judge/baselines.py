@@ -23,7 +23,7 @@ from evaluator_svc.judge.reference.tf32 import tf32_allowed
 from evaluator_svc.judge.threads import one_thread
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.judge.timed_calls.call_inputs import redraw_rows
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.native_measurement import clock_blocks, measure_options
 from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from kernel_foundry.domain.median import median_interval
@@ -82,7 +82,7 @@ class BaselineFailedError(Exception):
 def time_baseline(
     name: str,
     sets: Sequence[InputSet],
-    settings: MeasurePlan,
+    settings: MeasurementSettings,
     memory: JudgeMemory,
     redrawn: Sequence[str] = (),
 ) -> Baseline:
@@ -101,7 +101,7 @@ def time_baseline(
 def settled_baseline(
     name: str,
     sets: Sequence[InputSet],
-    settings: MeasurePlan,
+    settings: MeasurementSettings,
     memory: JudgeMemory,
     redrawn: Sequence[str] = (),
 ) -> Baseline:
@@ -136,7 +136,7 @@ def _agree(faster: Timing, slower: Timing) -> bool:
 def _timings(
     name: str,
     sets: Sequence[InputSet],
-    settings: MeasurePlan,
+    settings: MeasurementSettings,
     memory: JudgeMemory,
     redrawn: Sequence[str],
     *,
@@ -152,7 +152,7 @@ def _timings(
         def call(index: int) -> None:
             calls[index]()
 
-        def measured(limited: MeasurePlan) -> Timing:
+        def measured(limited: MeasurementSettings) -> Timing:
             measurement = memory.measure(
                 call,
                 measure_options(memory.options_type, limited, set_count=len(sets)),
@@ -282,7 +282,7 @@ _PREPARE: Final[Mapping[str, Callable[[Sequence[InputSet]], list[Callable[[], An
 }
 
 
-def _timing(measurement: native.Measurement, settings: MeasurePlan) -> Timing:
+def _timing(measurement: native.Measurement, settings: MeasurementSettings) -> Timing:
     samples_ns = tuple(measurement.samples_ns)
     median_ns, interval_ns = median_interval(samples_ns)
     return Timing(

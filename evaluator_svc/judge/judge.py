@@ -36,7 +36,13 @@ from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.memory_needs import USABLE_SHARE
-from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, RunComparison
+from evaluator_svc.messages.exchange import (
+    Draw,
+    JudgeFacts,
+    KeptOutput,
+    MeasurementSettings,
+    RunComparison,
+)
 from evaluator_svc.messages.judge import (
     ChangeReply,
     ComparisonProbeReply,
@@ -346,7 +352,7 @@ class Judge:
         return RangesReply(verdicts=verdicts)
 
     def time_baselines(
-        self, draw: int, settings: MeasurePlan, names: tuple[str, ...]
+        self, draw: int, settings: MeasurementSettings, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time PyTorch on the draw's inputs; a baseline that does not work is left out.
 
@@ -364,7 +370,7 @@ class Judge:
         )
 
     def time_baselines_of(
-        self, task: Task, workload: str, settings: MeasurePlan, names: tuple[str, ...]
+        self, task: Task, workload: str, settings: MeasurementSettings, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time PyTorch on the inputs that an admission draws; else as `time_baselines`.
 
@@ -427,7 +433,7 @@ class Judge:
         return draw
 
     def _timed_of(
-        self, prepared: PreparedWorkload, settings: MeasurePlan, names: tuple[str, ...]
+        self, prepared: PreparedWorkload, settings: MeasurementSettings, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         redrawn = redrawn_tensors(prepared, self._memory)
         return self._timed(admission_sets(prepared), settings, names, redrawn)
@@ -435,7 +441,7 @@ class Judge:
     def _timed(
         self,
         sets: Sequence[InputSet],
-        settings: MeasurePlan,
+        settings: MeasurementSettings,
         names: tuple[str, ...],
         redrawn: tuple[str, ...],
         *,

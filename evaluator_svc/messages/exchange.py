@@ -133,7 +133,7 @@ class RangeVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasurePlan:
+class MeasurementSettings:
     """How one measurement is taken; the same for candidate and baseline."""
 
     seconds: float

@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan, RangeVerdict, RunComparison
+from evaluator_svc.messages.exchange import (
+    KeptOutput,
+    MeasurementSettings,
+    RangeVerdict,
+    RunComparison,
+)
 from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -214,7 +219,7 @@ class BaselinesRequest:
     """Time baselines on a draw's inputs."""
 
     draw: int
-    settings: MeasurePlan
+    settings: MeasurementSettings
     names: tuple[str, ...]
 
 
@@ -224,7 +229,7 @@ class TaskBaselinesRequest:
 
     task: Task
     workload: str
-    settings: MeasurePlan
+    settings: MeasurementSettings
     names: tuple[str, ...]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluator_svc.messages.exchange import Draw, KeptOutput, MeasurePlan
+from evaluator_svc.messages.exchange import Draw, KeptOutput, MeasurementSettings
 from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor
@@ -391,7 +391,7 @@ class TimeRequest:
     """
 
     workload: str
-    settings: MeasurePlan
+    settings: MeasurementSettings
     """How it is taken."""
     poison: bool
     """Whether outputs, scratch and guards are overwritten before each call; for kept calls."""

@@ -8,7 +8,7 @@ import statistics
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.peaks.matrix_kernels import (
     MATRIX_KERNELS,
     STEPS_OF_A_BLOCK,
@@ -87,7 +87,7 @@ def _matrix_rates(site: DeviceSite) -> tuple[MatrixRate, ...]:
 
 def _lasting_ns(kernels: OwnKernels, workload: OwnWorkload) -> float:
     """The median of the later samples: by then the clock is the one that power allows."""
-    settings = MeasurePlan(seconds=_MATRIX_SECONDS, min_seconds=_MATRIX_SECONDS)
+    settings = MeasurementSettings(seconds=_MATRIX_SECONDS, min_seconds=_MATRIX_SECONDS)
     with kernels.opened(workload):
         samples_ns = kernels.times(workload, settings).samples_ns
     return max(statistics.median(samples_ns[len(samples_ns) // 2 :]), 1.0)
@@ -119,6 +119,6 @@ def _whole(floats: int) -> int:
 
 def _best_ns(kernels: OwnKernels, workload: OwnWorkload) -> float:
     """The shortest sample: a peak, and so the physical floor of others' times."""
-    settings = MeasurePlan(seconds=0.4, max_samples=300, warmup_calls=5)
+    settings = MeasurementSettings(seconds=0.4, max_samples=300, warmup_calls=5)
     with kernels.opened(workload):
         return max(min(kernels.times(workload, settings).samples_ns), 1.0)

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, MeasurePlan, TensorSlot
+from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, MeasurementSettings, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     DoneReply,
@@ -111,7 +111,7 @@ class OwnKernels:
         yield
         self._ask(DropRequest(workload=workload.name), DoneReply)
 
-    def times(self, workload: OwnWorkload, settings: MeasurePlan) -> OwnTimes:
+    def times(self, workload: OwnWorkload, settings: MeasurementSettings) -> OwnTimes:
         """Take one measurement of an opened workload."""
         request = TimeRequest(workload=workload.name, settings=settings, poison=False, keep_count=0)
         with draws_file(secrets.randbits(63)) as draws:

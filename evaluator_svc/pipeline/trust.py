@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Evidence, FindingKind
+from kernel_foundry.domain.finding import Figure, FindingKind
 from kernel_foundry.domain.fitness import distrusted_fitness
 
 
@@ -59,7 +59,7 @@ def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
 
 def _check(result: CheckResult, first: Evaluation, second: Evaluation, note: str) -> Check:
     times = [
-        Evidence(name=f"{which}_speedup", value=evaluation.speedup)
+        Figure(name=f"{which}_speedup", value=evaluation.speedup)
         for which, evaluation in (("first", first), ("second", second))
         if evaluation.speedup is not None
     ]

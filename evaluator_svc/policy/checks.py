@@ -6,7 +6,7 @@ from typing import Final
 from evaluator_svc.policy.rule import RuleClass, Subject
 from evaluator_svc.policy.rules import RULES, rule_of
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
-from kernel_foundry.domain.finding import Evidence, Finding
+from kernel_foundry.domain.finding import Figure, Finding
 from kernel_foundry.domain.language import Language
 
 _KINDS: Final = {
@@ -44,6 +44,6 @@ def _check(found: set[str], language: Language, subject: Subject) -> Check:
     return Check(
         kind=_KINDS[subject],
         result=result,
-        figures=(Evidence(name="rule_count", value=float(rule_count)),),
+        figures=(Figure(name="rule_count", value=float(rule_count)),),
         note=", ".join(ids),
     )

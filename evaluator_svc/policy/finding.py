@@ -5,7 +5,7 @@ from typing import Final
 from evaluator_svc.policy.rule import RuleClass
 from evaluator_svc.policy.rules import rule_of
 from kernel_foundry.domain.check import CheckResult
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 MAX_FINDINGS: Final = 20
 """One is enough to refuse; more help repair."""
@@ -29,7 +29,7 @@ def rule_finding(
     message: str,
     hint: str = "",
     line: int | None = None,
-    evidence: tuple[Evidence, ...] = (),
+    evidence: tuple[Figure, ...] = (),
 ) -> Finding:
     """Return the finding of a rule; its kind and severity follow from the rule's class."""
     rule = rule_of(rule_id)

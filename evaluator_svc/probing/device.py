@@ -11,7 +11,7 @@ from typing import Final
 from evaluator_svc.messages.judge import ComparisonProbeReply
 from evaluator_svc.probing import device_task as known
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, EvaluationOutcome
-from kernel_foundry.domain.finding import Evidence, FindingKind
+from kernel_foundry.domain.finding import Figure, FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
@@ -114,8 +114,8 @@ class DeviceProbes:
             detail=f"a kernel that never ends came out as {evaluation.outcome.name} after"
             f" {seconds:.1f} s, the next one as {next_one.outcome.name}",
             figures=(
-                Evidence(name="seconds", value=seconds),
-                Evidence(name="limit_seconds", value=limit_seconds),
+                Figure(name="seconds", value=seconds),
+                Figure(name="limit_seconds", value=limit_seconds),
             ),
         )
 
@@ -162,8 +162,8 @@ def comparison_probe(found: ComparisonProbeReply) -> Probe:
         if missed
         else f"{planted} planted differences in {len(found.counts)} comparisons, all counted",
         figures=(
-            Evidence(name="planted", value=float(planted)),
-            Evidence(name="counted", value=float(sum(c.counted for c in found.counts))),
+            Figure(name="planted", value=float(planted)),
+            Figure(name="counted", value=float(sum(c.counted for c in found.counts))),
         ),
     )
 
@@ -178,10 +178,10 @@ def _reason(evaluation: Evaluation) -> str:
     return f": {errors[0]}" if errors else ""
 
 
-def _figures(found: Correctness | None) -> tuple[Evidence, ...]:
+def _figures(found: Correctness | None) -> tuple[Figure, ...]:
     if found is None:
         return ()
     return (
-        Evidence(name="mismatch_count", value=float(found.mismatch_count)),
-        Evidence(name="element_count", value=float(found.element_count)),
+        Figure(name="mismatch_count", value=float(found.mismatch_count)),
+        Figure(name="element_count", value=float(found.element_count)),
     )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.peaks.own_kernels import OwnTimes, OwnWorkload, own_kernels
 from evaluator_svc.probing.timer_kernels import SPINS_NS, TIMER_KERNELS
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.probe import Probe
 
@@ -105,9 +105,9 @@ def _measure(site: DeviceSite) -> TimerRun:
     return TimerRun(warm=warm, cold_copy=cold, repeated=repeated, by_events=not site.shares_cores)
 
 
-def _settings(*, samples: int, flush_bytes: int = 0) -> MeasurePlan:
+def _settings(*, samples: int, flush_bytes: int = 0) -> MeasurementSettings:
     """Settings for so many samples, however alike they are."""
-    return MeasurePlan(
+    return MeasurementSettings(
         seconds=2.0,
         min_samples=samples,
         max_samples=samples,
@@ -132,9 +132,9 @@ def _proportional(run: TimerRun) -> Probe:
         detail=f"2 and 4 times the work of a {first_ns / 1e6:.2f} ms chain took {times} as long"
         f" (allowed: {_PROPORTION_ERROR:.0%} off)",
         figures=(
-            Evidence(name="chain_ns", value=first_ns),
-            Evidence(name="ratio_of_2", value=ratios["chain_2"]),
-            Evidence(name="ratio_of_4", value=ratios["chain_4"]),
+            Figure(name="chain_ns", value=first_ns),
+            Figure(name="ratio_of_2", value=ratios["chain_2"]),
+            Figure(name="ratio_of_4", value=ratios["chain_4"]),
         ),
     )
 
@@ -151,8 +151,8 @@ def _accounted(run: TimerRun) -> Probe:
         detail=f"{times.call_count} calls claim {claimed_ns / 1e6:.0f} ms of the"
         f" {times.wall_ns / 1e6:.0f} ms that passed outside",
         figures=(
-            Evidence(name="claimed_ns", value=claimed_ns),
-            Evidence(name="wall_ns", value=times.wall_ns),
+            Figure(name="claimed_ns", value=claimed_ns),
+            Figure(name="wall_ns", value=times.wall_ns),
         ),
     )
 
@@ -166,7 +166,7 @@ def _repeatable(run: TimerRun) -> Probe:
         passed=spread <= allowed,
         detail=f"the best of {len(bests)} measurements of one kernel spread by {spread:.1%}"
         f" (allowed: {allowed:.0%})",
-        figures=(Evidence(name="relative_spread", value=spread),),
+        figures=(Figure(name="relative_spread", value=spread),),
     )
 
 
@@ -179,8 +179,8 @@ def _cold(run: TimerRun) -> Probe:
         detail=f"copying 1 MiB took {warm_ns / 1e3:.1f} µs with warm and {cold_ns / 1e3:.1f} µs"
         " with emptied caches",
         figures=(
-            Evidence(name="warm_ns", value=warm_ns),
-            Evidence(name="cold_ns", value=cold_ns),
+            Figure(name="warm_ns", value=warm_ns),
+            Figure(name="cold_ns", value=cold_ns),
         ),
     )
 
@@ -202,5 +202,5 @@ def _known_duration(run: TimerRun) -> Probe:
         name="timer.known_duration",
         passed=all(right),
         detail=f"kernels that watch the device's clock were timed with {times}",
-        figures=tuple(Evidence(name=f"{name}_ns", value=value) for name, value in measured.items()),
+        figures=tuple(Figure(name=f"{name}_ns", value=value) for name, value in measured.items()),
     )

@@ -14,7 +14,7 @@ from evaluator_svc.processes.channel import (
 from evaluator_svc.processes.conversation import ReceivedMessage
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _END_SECONDS: Final = 1.0
 """From the channel's end to the process's own."""
@@ -68,7 +68,7 @@ def _timed_out(doing: str, seconds: float) -> CandidateFailure:
         kind=FindingKind.TIME_LIMIT,
         severity=Severity.ERROR,
         message=f"{doing} did not end within {seconds:g} s",
-        evidence=(Evidence(name="limit_seconds", value=seconds),),
+        evidence=(Figure(name="limit_seconds", value=seconds),),
         hint="look for a loop that never ends or a barrier that not every work-item reaches",
     )
     return CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=(finding,))

@@ -11,7 +11,7 @@ from evaluator_svc.messages.exchange import (
     Draw,
     JudgeFacts,
     KeptOutput,
-    MeasurePlan,
+    MeasurementSettings,
     RangeVerdict,
     RunComparison,
 )
@@ -222,14 +222,14 @@ class JudgeClient:
         return self._ask(request, RangesReply)[0].verdicts  # type: ignore[no-any-return]
 
     def time_baselines(
-        self, draw: int, settings: MeasurePlan, names: tuple[str, ...]
+        self, draw: int, settings: MeasurementSettings, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time baselines on a draw's inputs."""
         request = BaselinesRequest(draw=draw, settings=settings, names=names)
         return self._ask(request, BaselinesReply)[0].baselines  # type: ignore[no-any-return]
 
     def time_baselines_of(
-        self, task: Task, workload: str, settings: MeasurePlan, names: tuple[str, ...]
+        self, task: Task, workload: str, settings: MeasurementSettings, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time baselines of a workload on inputs as an admission draws them."""
         request = TaskBaselinesRequest(task=task, workload=workload, settings=settings, names=names)

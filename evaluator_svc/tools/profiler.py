@@ -7,7 +7,7 @@ from typing import Final
 from evaluator_svc.tools import profile_report as report
 from evaluator_svc.tools.profile_report import KernelProfile, profiles
 from evaluator_svc.tools.program import absent, find, note, run
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _NAME: Final = "ncu"
 _VARIABLE: Final = "KERNEL_FOUNDRY_NCU"
@@ -115,7 +115,7 @@ def _use(one: KernelProfile) -> Finding:
         f"{rate / 1e9:.0f} GB/s ({memory:.0%} of its peak), multiprocessors at {compute:.0%}, "
         f"matrix units at {numbers.get('tensor_pipe_share', 0.0):.0%}; occupancy "
         f"{numbers.get('achieved_occupancy', 0.0):.0%}",
-        evidence=tuple(Evidence(name=name, value=value) for name, value in numbers.items()),
+        evidence=tuple(Figure(name=name, value=value) for name, value in numbers.items()),
         hint=hint,
     )
 
@@ -158,7 +158,7 @@ def _waiting(one: KernelProfile) -> Iterator[Finding]:
         kind=FindingKind.STALL,
         severity=Severity.INFO,
         message=f"{one.kernel}: {share:.0%} of the time that warps wait, they wait for {what}",
-        evidence=tuple(Evidence(name=f"stall_{name}", value=value) for name, value in stalls[:4]),
+        evidence=tuple(Figure(name=f"stall_{name}", value=value) for name, value in stalls[:4]),
         hint=hint,
     )
 
@@ -174,8 +174,8 @@ def _conflicts(one: KernelProfile) -> Iterator[Finding]:
         message=f"{one.kernel}: {conflicts / passes:.0%} of the passes over shared memory are "
         "repeated because of bank conflicts",
         evidence=(
-            Evidence(name="bank_conflicts", value=conflicts),
-            Evidence(name="shared_wavefronts", value=passes),
+            Figure(name="bank_conflicts", value=conflicts),
+            Figure(name="shared_wavefronts", value=passes),
         ),
         hint="pad rows by one element ([32][33]) or swizzle the column with the row",
     )
@@ -190,7 +190,7 @@ def _waste(one: KernelProfile) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 message=f"{one.kernel}: global {name} use {used:.0f} of each {_SECTOR_BYTES} bytes "
                 "that are moved",
-                evidence=(Evidence(name="bytes_per_sector", value=used),),
+                evidence=(Figure(name="bytes_per_sector", value=used),),
                 hint="let neighbouring threads touch neighbouring data",
             )
 
@@ -206,8 +206,8 @@ def _unbalanced(one: KernelProfile) -> Iterator[Finding]:
         message=f"{one.kernel}: {possible:.0f} % of a multiprocessor's warps could run, "
         f"{achieved:.0f} % did",
         evidence=(
-            Evidence(name="achieved_occupancy", value=achieved / 100),
-            Evidence(name="possible_occupancy", value=possible / 100),
+            Figure(name="achieved_occupancy", value=achieved / 100),
+            Figure(name="possible_occupancy", value=possible / 100),
         ),
         hint="too few blocks, or blocks of very different length: more and smaller blocks",
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_svc.tools.program import absent, find, note, run
 from evaluator_svc.tools.sanitizer_report import Report, error_count, reports
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _NAME: Final = "compute-sanitizer"
 _VARIABLE: Final = "KERNEL_FOUNDRY_COMPUTE_SANITIZER"
@@ -123,7 +123,7 @@ def _key(report: Report) -> tuple[object, ...]:
 
 def _finding(report: Report, count: int, tensor_bytes: Mapping[str, int]) -> Finding:
     line = None if report.place is None else report.place.line
-    evidence = [Evidence(name="error_count", value=float(count))]
+    evidence = [Figure(name="error_count", value=float(count))]
     if report.is_race:
         kind, message, hint = FindingKind.DATA_RACE, _race(report), _RACE_HINT
     elif report.is_barrier:
@@ -199,9 +199,9 @@ def _of_size(size_bytes: int, sizes: Iterable[tuple[str, int]]) -> list[str]:
     return [name for name, size in sizes if size == size_bytes]
 
 
-def _sizes(report: Report) -> list[Evidence]:
-    found = [Evidence(name="access_bytes", value=float(report.size_bytes))]
+def _sizes(report: Report) -> list[Figure]:
+    found = [Figure(name="access_bytes", value=float(report.size_bytes))]
     if report.distance_bytes is not None:
-        found.append(Evidence(name="distance_bytes", value=float(report.distance_bytes)))
-        found.append(Evidence(name="allocation_bytes", value=float(report.allocation_bytes)))
+        found.append(Figure(name="distance_bytes", value=float(report.distance_bytes)))
+        found.append(Figure(name="allocation_bytes", value=float(report.allocation_bytes)))
     return found

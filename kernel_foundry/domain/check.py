@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 
 
 class CheckKind(StrEnum):
@@ -49,7 +49,7 @@ class Check:
     result: CheckResult
     workload: str = ""
     """Empty when it is about no workload in particular."""
-    figures: tuple[Evidence, ...] = ()
+    figures: tuple[Figure, ...] = ()
     """What it was decided by; units are in the names."""
     note: str = ""
     """One sentence for people; empty when the figures say it all."""

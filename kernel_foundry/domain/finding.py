@@ -70,8 +70,8 @@ OF_THE_MOMENT: Final = (FindingKind.BASELINE_DRIFT, FindingKind.LOADED_HOST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One named number behind a finding; the unit is in the name."""
+class Figure:
+    """One named number behind a finding or a check; the unit is in the name."""
 
     name: str
     value: float
@@ -86,7 +86,7 @@ class Finding:
     message: str
     line: int | None = None
     """1-based line in the device code (compile errors) or the plan (plan errors)."""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Figure, ...] = ()
     hint: str = ""
     """What to try next; empty when there is nothing to say."""
     rule: str = ""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,4 +14,4 @@ class Probe:
     passed: bool
     detail: str
     """What happened, in one sentence."""
-    figures: tuple[Evidence, ...] = ()
+    figures: tuple[Figure, ...] = ()

@@ -114,7 +114,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.WorkloadResult: evaluation_pb2.WorkloadResult,
         exchange.ChatMessage: exchange_pb2.ChatMessage,
         exchange.Exchange: exchange_pb2.Exchange,
-        finding.Evidence: finding_pb2.Evidence,
+        finding.Figure: finding_pb2.Figure,
         finding.Finding: finding_pb2.Finding,
         gradient.GradientCell: gradient_pb2.GradientCell,
         gradient.Transition: gradient_pb2.Transition,

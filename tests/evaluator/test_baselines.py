@@ -17,7 +17,7 @@ from evaluator_svc.devices.baseline_watch import (
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.hardware.host_load import HostLoad
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.pipeline.timing.baseline_check import check_baselines
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import Admission
@@ -44,7 +44,7 @@ class _Clock:
         self.medians_ns = medians_ns
         self.asked: list[tuple[tuple[str, ...], float]] = []
 
-    def time(self, settings: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
+    def time(self, settings: MeasurementSettings, names: tuple[str, ...]) -> tuple[Baseline, ...]:
         self.asked.append((names, settings.seconds))
         return tuple(_baseline(n, self.medians_ns[n.replace(".", "_")]) for n in names)
 
@@ -75,7 +75,7 @@ def test_baselines_that_drifted_are_measured_again_and_it_is_said(factor: float)
 def test_what_has_passed_when_it_is_looked_at_longer_is_no_drift() -> None:
     clock = _Clock(eager=5.5e6, torch_compile=4e6, cuda_graph=20e6)
 
-    def time(settings: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
+    def time(settings: MeasurementSettings, names: tuple[str, ...]) -> tuple[Baseline, ...]:
         timed = clock.time(settings, names)
         clock.medians_ns["cuda_graph"] = 5e6
         return timed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan
+from evaluator_svc.messages.exchange import KeptOutput, MeasurementSettings
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
@@ -37,7 +37,7 @@ from kernel_foundry.domain.evaluation import (
     EvaluationOutcome,
     StopReason,
 )
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.wire.message import to_message
@@ -148,7 +148,7 @@ def test_descriptors_beside_an_honest_answer_are_thrown_away(say):
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
-_SETTINGS = MeasurePlan(seconds=1.0, max_samples=4)
+_SETTINGS = MeasurementSettings(seconds=1.0, max_samples=4)
 _TIME = TimeRequest(workload="w", settings=_SETTINGS, poison=True, keep_count=2)
 
 
@@ -268,7 +268,7 @@ def test_what_a_process_found_is_cut_to_size():
         kind=FindingKind.PLAN,
         severity=Severity.ERROR,
         message="\x1b[2J\x00" + "x" * 100_000,
-        evidence=(Evidence(name="a", value=1.0),) * 1000,
+        evidence=(Figure(name="a", value=1.0),) * 1000,
     )
     kept = bounded((finding,) * 1000)
     assert len(kept) < 100
@@ -283,7 +283,7 @@ def test_a_finding_of_any_size_fits_on_the_wire():
         severity=Severity.ERROR,
         message="x",
         line=10**30,
-        evidence=(Evidence(name="n\x1b" * 30_000, value=1.0),) * 64,
+        evidence=(Figure(name="n\x1b" * 30_000, value=1.0),) * 64,
     )
     (kept,) = bounded((hostile,))
     assert kept.line is None

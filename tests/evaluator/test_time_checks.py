@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.messages.locked import TimeReply
 from evaluator_svc.pipeline.timing import workload_timing
 from evaluator_svc.pipeline.timing.time_checks import Claim, adds_up, clocked, floor_ns, impossible
@@ -137,7 +137,7 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
         ),
     )
     pool = SimpleNamespace(set_count=1)
-    (_, claim), _kept = timer._measure(MeasurePlan(seconds=0.1), pool, keep_count=0)
+    (_, claim), _kept = timer._measure(MeasurementSettings(seconds=0.1), pool, keep_count=0)
     claim = dataclasses.replace(claim, wall_ns=1e9)
     assert adds_up(claim) is is_believed
 

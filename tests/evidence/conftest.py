@@ -12,7 +12,7 @@ from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, Fact, PrecisionAudit
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -40,7 +40,7 @@ CHECKS = (
         kind=CheckKind.COMPARISON,
         result=CheckResult.PASSED,
         workload="n=8",
-        figures=(Evidence(name="largest_error", value=1.25e-7),),
+        figures=(Figure(name="largest_error", value=1.25e-7),),
     ),
     Check(kind=CheckKind.DETERMINISM, result=CheckResult.PASSED, workload="n=8"),
     Check(kind=CheckKind.CLOCK, result=CheckResult.SUSPECT, note="two samples are too quick"),

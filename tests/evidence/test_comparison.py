@@ -7,7 +7,7 @@ import pytest
 
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Fact, WorkloadResult
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.fitness import distrusted_fitness
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.request import EvaluationRequest
@@ -235,7 +235,7 @@ def test_a_check_that_is_made_less_often_is_held_against_the_worst_of_its_sort(
 
 def test_figures_that_the_seeds_decide_are_compared(record: EvidenceRecord) -> None:
     """To the bit, and only where nothing else could have changed them."""
-    figures = (Evidence(name="largest_error", value=2.5e-7),)
+    figures = (Figure(name="largest_error", value=2.5e-7),)
     checks = (dataclasses.replace(CHECKS[0], figures=figures), *CHECKS[1:])
     line = _lines(record, evaluate(checks=checks))["check comparison on n=8"]
     assert line.agreement is DIFFERS

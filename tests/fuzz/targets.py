@@ -13,7 +13,7 @@ from typing import Final
 
 from evaluator_svc.cubin import elf
 from evaluator_svc.inspector import inspect_ptx, inspect_spirv
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -150,7 +150,7 @@ def _requests() -> Mapping[type, object]:
         kernels=(("k",),),
         unit_of_workload=(0,),
     )
-    settings = MeasurePlan(seconds=1.0)
+    settings = MeasurementSettings(seconds=1.0)
     prepare = PrepareRequest(source=source, configuration=(), device=CPU, workloads=(names,))
     return {
         LoadReply: load,

@@ -29,7 +29,7 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.exchange import FinishReason
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
@@ -105,7 +105,7 @@ def passed_elite(
                 kind=FindingKind.MEMORY_BOUND,
                 severity=Severity.INFO,
                 message="bandwidth limits it",
-                evidence=(Evidence(name="bandwidth_share", value=0.77),),
+                evidence=(Figure(name="bandwidth_share", value=0.77),),
                 hint="read less",
             ),
         ),

@@ -15,7 +15,7 @@ from kernel_foundry.domain.evaluation import (
     EvaluationOutcome,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import OF_THE_MOMENT, Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import OF_THE_MOMENT, Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.request import ProposalRequest
@@ -190,7 +190,7 @@ def test_a_wrong_result_tells_workload_pattern_and_place(
     finding = error(
         FindingKind.BORDER_MISMATCH,
         "out is wrong only in the last 4 of 4096 positions along axis 1",
-        evidence=(Evidence(name="wrong_at_end", value=4.0),),
+        evidence=(Figure(name="wrong_at_end", value=4.0),),
         hint="Look at the masked tail.",
     )
     parent = failed(
@@ -277,8 +277,8 @@ def test_what_only_a_hidden_workload_shows_tells_nothing_of_its_sizes(
         FindingKind.BORDER_MISMATCH,
         "out0 is wrong only in the last 9 of 1001 positions along axis 1",
         evidence=(
-            Evidence(name="axis_size", value=1001.0),
-            Evidence(name="unwritten_share", value=0.25),
+            Figure(name="axis_size", value=1001.0),
+            Figure(name="unwritten_share", value=0.25),
         ),
     )
     right = wrong("default", count=0)
@@ -314,7 +314,7 @@ def test_a_plan_that_does_not_fit_a_hidden_workload_does_not_tell_its_sizes(
         FindingKind.PLAN,
         "the block (1001, 1, 1) has 1001 threads for 3003 of 2048; the device takes at most 512",
         hint="not 1001",
-        evidence=(Evidence(name="threads", value=1001.0), Evidence(name="most", value=512.0)),
+        evidence=(Figure(name="threads", value=1001.0), Figure(name="most", value=512.0)),
     )
     text = repair_prompt(request_, failed(samples, EvaluationOutcome.PLAN_ERROR, (finding,)))
     assert "the block (…, 1, 1) has … threads for … of 2048; the device takes at most 512" in text

@@ -22,7 +22,7 @@ from kernel_foundry.domain.evaluation import (
     EvaluationOutcome,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
@@ -84,7 +84,7 @@ def _wrong_at_the_border(samples: Any) -> Any:
         kind=FindingKind.BORDER_MISMATCH,
         severity=Severity.ERROR,
         message="out is wrong only in the last 4 of 4096 positions along axis 1",
-        evidence=(Evidence(name="wrong_at_end", value=4.0),),
+        evidence=(Figure(name="wrong_at_end", value=4.0),),
         hint="Look at the masked tail and at sizes that no block or vector width divides.",
     )
     warning = Finding(

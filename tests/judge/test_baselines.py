@@ -10,12 +10,12 @@ from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from kernel_foundry.domain.evaluation import Baseline, Timing
 from tests.domain_values import timing_of
 from tests.judge.judge_tasks import SOFTMAX, make_task
 
-SETTINGS = MeasurePlan(seconds=0.01, flush_bytes=0)
+SETTINGS = MeasurementSettings(seconds=0.01, flush_bytes=0)
 
 
 def drawn_set() -> InputSet:
@@ -77,7 +77,7 @@ def test_eager_is_timed_on_one_thread_too_and_the_faster_counts(
     monkeypatch.setattr(threads, "set_threads", seen.append)
     taken: list[tuple[int, float]] = []
 
-    def timing(measurement: object, settings: MeasurePlan) -> Timing:
+    def timing(measurement: object, settings: MeasurementSettings) -> Timing:
         median_ns = 70.0 if seen and seen[-1] == 1 else 1500.0
         taken.append((seen[-1] if seen else 2, median_ns))
         return timing_of(median_ns)

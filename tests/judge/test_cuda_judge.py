@@ -8,7 +8,7 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
-from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan
+from evaluator_svc.messages.exchange import KeptOutput, MeasurementSettings
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry_native import device_kind
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, RunnerSide, make_task
@@ -136,7 +136,7 @@ def test_baselines_use_tf32_only_where_the_task_allows_it(
 def test_eager_and_graph_are_timed_by_events(judge: Judge) -> None:
     task = make_task(RELU, rows=4096, cols=4096)
     message, _ = judge.draw(task, task.workloads[0].name, TOLERANCE, (1, 2, 3))
-    settings = MeasurePlan(seconds=0.5, flush_bytes=128 << 20)
+    settings = MeasurementSettings(seconds=0.5, flush_bytes=128 << 20)
 
     baselines = judge.time_baselines(message.draw, settings, ("eager", "cuda_graph"))
     judge.release(message.draw)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, MeasurePlan
+from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, MeasurementSettings
 from kernel_foundry.domain.evaluation import StopReason
 from kernel_foundry.errors import InvalidArgumentError
 from tests.judge.judge_tasks import (
@@ -35,7 +35,7 @@ def test_slots_are_aligned_and_do_not_overlap(drawn: Drawn) -> None:
 
 def test_eager_is_timed_on_the_inputs_of_a_draw(judge: Judge, drawn: Drawn) -> None:
     draw = drawn(make_task(SOFTMAX)).draw
-    settings = MeasurePlan(seconds=5.0, min_samples=10, max_samples=12, flush_bytes=1 << 20)
+    settings = MeasurementSettings(seconds=5.0, min_samples=10, max_samples=12, flush_bytes=1 << 20)
 
     (baseline,) = judge.time_baselines(draw.draw, settings, ("eager",))
 
@@ -50,7 +50,7 @@ def test_eager_is_timed_on_the_inputs_of_a_draw(judge: Judge, drawn: Drawn) -> N
 def test_a_baseline_does_not_change_the_verdict(judge: Judge, drawn: Drawn) -> None:
     runner = drawn(make_task(SOFTMAX))
     runner.run(lambda x: torch.softmax(x, dim=-1), "x")
-    judge.time_baselines(runner.draw.draw, MeasurePlan(seconds=0.05), ("eager",))
+    judge.time_baselines(runner.draw.draw, MeasurementSettings(seconds=0.05), ("eager",))
 
     assert not judge.verify(runner.draw.draw).is_wrong
 
@@ -60,7 +60,7 @@ def test_unknown_names_are_refused(judge: Judge, drawn: Drawn) -> None:
     draw = drawn(task).draw
 
     with pytest.raises(InvalidArgumentError, match="no baseline 'fastest'"):
-        judge.time_baselines(draw.draw, MeasurePlan(seconds=0.1), ("fastest",))
+        judge.time_baselines(draw.draw, MeasurementSettings(seconds=0.1), ("fastest",))
     with pytest.raises(InvalidArgumentError, match="no draw 999"):
         judge.verify(999)
     with pytest.raises(InvalidArgumentError, match="no workload 'huge'"):

@@ -16,7 +16,12 @@ from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import admit
 from evaluator_svc.judge.baselines import BaselineFailedError
 from evaluator_svc.memory_needs import USABLE_SHARE
-from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, RunComparison
+from evaluator_svc.messages.exchange import (
+    RUN_COUNT,
+    KeptOutput,
+    MeasurementSettings,
+    RunComparison,
+)
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import OutOfMemoryError
@@ -144,7 +149,7 @@ class Session:
         side.run(kernel, "x", "weight")
         kept = (KeptOutput(seed=0, slot=0),)
         assert not self.asked(lambda: judge.verify_kept(handle, kept)).verdict.is_wrong
-        settings = MeasurePlan(seconds=0.01, min_samples=1, max_samples=1, warmup_calls=0)
+        settings = MeasurementSettings(seconds=0.01, min_samples=1, max_samples=1, warmup_calls=0)
         assert self.asked(lambda: judge.time_baselines(handle, settings, ("eager",)))
         seeds = self.asked(lambda: judge.change_inputs(handle, with_parameters=True)).seeds
         side.run(kernel, "x", "weight")

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from evaluator_svc.call_draws import draws_file
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw, KeptOutput, MeasurePlan, TensorSlot
+from evaluator_svc.messages.exchange import (
+    OUTPUT_SLOTS,
+    Draw,
+    KeptOutput,
+    MeasurementSettings,
+    TensorSlot,
+)
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
@@ -150,7 +156,7 @@ class Candidate:
 
     def time(self, *, keep_count: int = 2, redraw_key: int = 0, number: int = 0) -> TimeReply:
         """Take a short measurement."""
-        settings = MeasurePlan(
+        settings = MeasurementSettings(
             seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key
         )
         request = TimeRequest(

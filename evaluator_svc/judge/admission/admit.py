@@ -44,7 +44,7 @@ from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
 from evaluator_svc.memory_needs import lean_need, refusal
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from kernel_foundry.domain.admission import (
     Admission,
     Distribution,
@@ -473,7 +473,7 @@ def _baselines(
     seconds: float,
     is_alone: bool,
 ) -> tuple[Baseline, ...]:
-    settings = MeasurePlan(seconds=seconds, flush_bytes=device.flush_bytes)
+    settings = MeasurementSettings(seconds=seconds, flush_bytes=device.flush_bytes)
     sets = admission_sets(item)
     redrawn = redrawn_tensors(item, memory)
     baselines = [settled_baseline(EAGER, sets, settings, memory, redrawn)]

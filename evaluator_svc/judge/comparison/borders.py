@@ -5,7 +5,7 @@ from typing import Final
 
 import torch
 
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _MAX_SHARE: Final = 0.25
 """Largest share of an axis that still is a border."""
@@ -23,7 +23,7 @@ class _Border:
     """Positions from the end, likewise."""
 
 
-def border_finding(name: str, wrong: torch.Tensor, counts: tuple[Evidence, ...]) -> Finding | None:
+def border_finding(name: str, wrong: torch.Tensor, counts: tuple[Figure, ...]) -> Finding | None:
     """Return a finding when the elements marked in `wrong` keep to a border, else None."""
     borders = [_border(wrong, axis) for axis in range(wrong.ndim)]
     found = [border for border in borders if border is not None]
@@ -38,10 +38,10 @@ def border_finding(name: str, wrong: torch.Tensor, counts: tuple[Evidence, ...])
         message=f"{name} is wrong only in the {' and '.join(sides)} of {border.size} positions"
         f" along axis {border.axis}",
         evidence=(
-            Evidence(name="axis", value=float(border.axis)),
-            Evidence(name="axis_size", value=float(border.size)),
-            Evidence(name="wrong_at_start", value=float(border.head)),
-            Evidence(name="wrong_at_end", value=float(border.tail)),
+            Figure(name="axis", value=float(border.axis)),
+            Figure(name="axis_size", value=float(border.size)),
+            Figure(name="wrong_at_start", value=float(border.head)),
+            Figure(name="wrong_at_end", value=float(border.tail)),
             *counts,
         ),
         hint="Look at the masked tail and at sizes that no block or vector width divides."

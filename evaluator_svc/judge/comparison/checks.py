@@ -8,13 +8,13 @@ import math
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Correctness
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 
 
-def figures(**values: float) -> tuple[Evidence, ...]:
+def figures(**values: float) -> tuple[Figure, ...]:
     """Return named numbers; those that are no numbers are left out."""
     return tuple(
-        Evidence(name=name, value=float(value))
+        Figure(name=name, value=float(value))
         for name, value in values.items()
         if math.isfinite(value)
     )

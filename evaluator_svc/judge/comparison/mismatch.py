@@ -14,7 +14,7 @@ from evaluator_svc.judge.comparison.borders import border_finding
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.messages.exchange import POISON_BYTES
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
 
@@ -98,7 +98,7 @@ def modified_finding(names: tuple[str, ...]) -> Finding:
         kind=FindingKind.INPUT_MODIFIED,
         severity=Severity.ERROR,
         message=f"changed {', '.join(names)}, which must stay as they are",
-        evidence=(Evidence(name="modified_tensors", value=float(len(names))),),
+        evidence=(Figure(name="modified_tensors", value=float(len(names))),),
         hint="Declare inputs `const` and write to `out` or to scratch from `empty(…)` only.",
     )
 
@@ -109,7 +109,7 @@ def stray_finding(names: tuple[str, ...]) -> Finding:
         kind=FindingKind.STRAY_WRITE,
         severity=Severity.ERROR,
         message=f"wrote beyond the end of {', '.join(names)}, or before its beginning",
-        evidence=(Evidence(name="touched_tensors", value=float(len(names))),),
+        evidence=(Figure(name="touched_tensors", value=float(len(names))),),
         hint="Check every index of a store against the tensor's size, above all in the last"
         " work-group and with vectors.",
     )
@@ -137,9 +137,9 @@ def _unwritten(mismatch: Mismatch) -> Finding | None:
     total = unwritten.numel()
     first = int(unwritten.flatten().nonzero()[0])
     evidence = (
-        Evidence(name="unwritten_elements", value=float(count)),
-        Evidence(name="unwritten_share", value=count / total),
-        Evidence(name="first_unwritten_index", value=float(first)),
+        Figure(name="unwritten_elements", value=float(count)),
+        Figure(name="unwritten_share", value=count / total),
+        Figure(name="first_unwritten_index", value=float(first)),
     )
     if count == total:
         message = f"{mismatch.name} was never written"
@@ -172,8 +172,8 @@ def _not_a_number(mismatch: Mismatch) -> Finding | None:
         f"{mismatch.name} holds NaN or infinity in {count} of {actual.numel()} elements",
         "Look for exp of large values (subtract the maximum), division by zero, the root of a"
         " negative number, or scratch that is read before it is written.",
-        Evidence(name="nan_elements", value=float(nan_count)),
-        Evidence(name="infinite_elements", value=float(count - min(nan_count, count))),
+        Figure(name="nan_elements", value=float(nan_count)),
+        Figure(name="infinite_elements", value=float(count - min(nan_count, count))),
     )
 
 
@@ -194,7 +194,7 @@ def _constant_factor(mismatch: Mismatch) -> Finding | None:
         FindingKind.CONSTANT_FACTOR,
         f"{mismatch.name} is {factor:.6g} times what it should be",
         "Look for a missing or doubled scale: the count in a mean, a square root, a 0.5.",
-        Evidence(name="actual_over_expected", value=factor),
+        Figure(name="actual_over_expected", value=factor),
     )
 
 
@@ -213,7 +213,7 @@ def _transposed(mismatch: Mismatch) -> Finding | None:
         FindingKind.TRANSPOSED,
         f"{mismatch.name} is right when its last two axes are exchanged",
         "Swap row and column in the store's index (x is the fastest dimension).",
-        Evidence(name="share_right_when_transposed", value=share),
+        Figure(name="share_right_when_transposed", value=share),
     )
 
 
@@ -237,7 +237,7 @@ def _precision(mismatch: Mismatch) -> Finding | None:
         f" where {mismatch.tolerance.rtol:.2g} is allowed",
         "Accumulate in float32 or wider, avoid native_ and half-precision functions, and subtract"
         " means before squaring.",
-        Evidence(name="largest_error_over_scale", value=worst),
+        Figure(name="largest_error_over_scale", value=worst),
     )
 
 
@@ -267,7 +267,7 @@ def _unexplained(mismatch: Mismatch) -> Finding:
 
 
 def _finding(
-    mismatch: Mismatch, kind: FindingKind, message: str, hint: str, *evidence: Evidence
+    mismatch: Mismatch, kind: FindingKind, message: str, hint: str, *evidence: Figure
 ) -> Finding:
     return Finding(
         kind=kind,
@@ -278,7 +278,7 @@ def _finding(
     )
 
 
-def _counts(mismatch: Mismatch) -> tuple[Evidence, ...]:
+def _counts(mismatch: Mismatch) -> tuple[Figure, ...]:
     largest = float(mismatch.comparison.max_abs_error)
     numbers = {
         "mismatched_elements": float(mismatch.mismatch_count),
@@ -288,5 +288,5 @@ def _counts(mismatch: Mismatch) -> tuple[Evidence, ...]:
         "wrong_seeds": float(mismatch.wrong_seed_count),
     }
     return tuple(
-        Evidence(name=name, value=value) for name, value in numbers.items() if math.isfinite(value)
+        Figure(name=name, value=value) for name, value in numbers.items() if math.isfinite(value)
     )

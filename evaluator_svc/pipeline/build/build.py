@@ -22,7 +22,7 @@ from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _PREPARE_SECONDS: Final = 10.0
 """Reading a text takes milliseconds; the language's own limits end odd ones."""
@@ -184,7 +184,7 @@ def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailur
             kind=FindingKind.MEMORY_LIMIT,
             severity=Severity.ERROR,
             message=f"the compiler needed more than {memory_bytes >> 20} MiB",
-            evidence=(Evidence(name="peak_memory_bytes", value=float(end.peak_memory_bytes)),),
+            evidence=(Figure(name="peak_memory_bytes", value=float(end.peak_memory_bytes)),),
             hint="fewer template instantiations, smaller constant tables",
         )
     else:

@@ -11,7 +11,7 @@ from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import Evidence
+from kernel_foundry.domain.finding import Figure
 
 _REFUSED_SHARE: Final = 1 / 1024
 """Of an output's elements. Leaving out fewer gains nothing, and single ones are chance."""
@@ -40,9 +40,9 @@ def assess_elements(
         )
         return check, None
     evidence = (
-        Evidence(name="far_share", value=far.share),
-        Evidence(name="zero_share", value=far.zero_share),
-        Evidence(name="element_count", value=float(far.element_count)),
+        Figure(name="far_share", value=far.share),
+        Figure(name="zero_share", value=far.zero_share),
+        Figure(name="element_count", value=float(far.element_count)),
     )
     if far.share < _REFUSED_SHARE:
         check = Check(

@@ -23,7 +23,7 @@ from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.admission import Admission, Distribution
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
-from kernel_foundry.domain.finding import Evidence, Finding
+from kernel_foundry.domain.finding import Figure, Finding
 from kernel_foundry.domain.task import Task
 
 LOW_BITS: Final = 13.0
@@ -329,12 +329,12 @@ def _check(audit: PrecisionAudit, result: CheckResult, workload: str, note: str 
         kind=CheckKind.PRECISION,
         result=result,
         workload=workload,
-        figures=(Evidence(name="effective_bits", value=audit.effective_bits),),
+        figures=(Figure(name="effective_bits", value=audit.effective_bits),),
         note=note,
     )
 
 
-def _evidence(audit: PrecisionAudit) -> tuple[Evidence, ...]:
+def _evidence(audit: PrecisionAudit) -> tuple[Figure, ...]:
     figures = {
         "effective_bits": audit.effective_bits,
         "eager_bits": audit.eager_bits,
@@ -345,5 +345,5 @@ def _evidence(audit: PrecisionAudit) -> tuple[Evidence, ...]:
         "max_error": audit.max_error,
     }
     return tuple(
-        Evidence(name=name, value=value) for name, value in figures.items() if value is not None
+        Figure(name=name, value=value) for name, value in figures.items() if value is not None
     )

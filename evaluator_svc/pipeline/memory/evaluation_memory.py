@@ -12,7 +12,7 @@ from evaluator_svc.pipeline.memory.memory_plan import MemoryPlan, memory_plans, 
 from evaluator_svc.processes.judge_client import JudgeClient
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Fact
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _TOLD_WAIT_SECONDS: Final = 0.05
 
@@ -138,7 +138,7 @@ def _too_much(own: int, least: int, capacity: int) -> CandidateFailure:
             f"the plan asks for {own / 1e9:.1f} GB of its own, and {(capacity - least) / 1e9:.1f}"
             " GB are left beside the tensors"
         ),
-        evidence=(Evidence(name="asked_bytes", value=float(own)),),
+        evidence=(Figure(name="asked_bytes", value=float(own)),),
         hint="ask for less scratch; work in parts that reuse it",
     )
     return CandidateFailure(outcome=EvaluationOutcome.PLAN_ERROR, findings=(finding,))

@@ -15,7 +15,7 @@ from typing import Final
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     LoadRequest,
@@ -299,7 +299,7 @@ class SweepRunner:
         process: ChildProcess,
         inputs: DrawnInputs,
         number: int,
-        settings: MeasurePlan,
+        settings: MeasurementSettings,
         *,
         keep: int,
     ) -> TimeReply | CandidateFailure:
@@ -318,9 +318,9 @@ class SweepRunner:
             return nonsense("timing the kernels", "no samples")
         return timed
 
-    def _settings(self, samples: tuple[int, int], *, warmup_calls: int) -> MeasurePlan:
+    def _settings(self, samples: tuple[int, int], *, warmup_calls: int) -> MeasurementSettings:
         fewest, most = samples
-        return MeasurePlan(
+        return MeasurementSettings(
             seconds=_BLOCK_SHARE * self._request.limits.timing_seconds,
             min_samples=fewest,
             max_samples=most,

@@ -14,7 +14,7 @@ from kernel_foundry.domain.admission import GraphNode, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import WorkloadResult
-from kernel_foundry.domain.finding import Evidence, Finding
+from kernel_foundry.domain.finding import Figure, Finding
 from kernel_foundry.domain.language import Language
 
 _NARROW_GAIN: Final = 2.0
@@ -56,10 +56,10 @@ def arithmetic_check(
     needed_ns = 1e9 * workload.flops / rate
     upper_ns = result.call_bounds_ns[2] if result.call_bounds_ns else needed_ns
     figures = (
-        Evidence(name="call_ns", value=upper_ns),
-        Evidence(name="needed_ns", value=needed_ns),
-        Evidence(name="flops", value=float(workload.flops)),
-        Evidence(name="flops_per_second", value=rate),
+        Figure(name="call_ns", value=upper_ns),
+        Figure(name="needed_ns", value=needed_ns),
+        Figure(name="flops", value=float(workload.flops)),
+        Figure(name="flops_per_second", value=rate),
     )
     note = ""
     is_beyond = upper_ns < needed_ns / backend_of(language).arithmetic_margin

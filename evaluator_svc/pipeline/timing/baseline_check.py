@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.exchange import MeasurementSettings
 from kernel_foundry.domain.evaluation import Baseline, Timing
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _MARGIN: Final = 1.2
 """Times of one device differ by that much between two minutes for no reason that matters: clocks,
@@ -31,7 +31,7 @@ class BaselineComparison:
     """What changed; None when they hold."""
 
 
-TimeBaselines = Callable[[MeasurePlan, tuple[str, ...]], tuple[Baseline, ...]]
+TimeBaselines = Callable[[MeasurementSettings, tuple[str, ...]], tuple[Baseline, ...]]
 """Times those that are named; one that does not work is left out."""
 
 
@@ -53,7 +53,7 @@ def check_baselines(
     quick = min(
         (b for b in known if b.name not in _SLOW_TO_START), key=lambda b: b.timing.median_ns
     )
-    settings = MeasurePlan(
+    settings = MeasurementSettings(
         seconds=_QUICK_SECONDS,
         min_samples=_QUICK_SAMPLES[0],
         max_samples=_QUICK_SAMPLES[1],
@@ -62,7 +62,7 @@ def check_baselines(
     now = time_baselines(settings, (quick.name,))
     if not now or holds(quick.timing, now[0].timing):
         return BaselineComparison(baselines=known)
-    whole = MeasurePlan(seconds=seconds, flush_bytes=flush_bytes)
+    whole = MeasurementSettings(seconds=seconds, flush_bytes=flush_bytes)
     measured = time_baselines(whole, tuple(b.name for b in known))
     return compared(known, measured)
 
@@ -88,7 +88,7 @@ def compared(known: tuple[Baseline, ...], measured: tuple[Baseline, ...]) -> Bas
             severity=Severity.INFO,
             message=f"baselines drifted since they were measured, {changes}: measured again",
             evidence=tuple(
-                Evidence(name=f"{name}_{when}_ns", value=timing.median_ns)
+                Figure(name=f"{name}_{when}_ns", value=timing.median_ns)
                 for name, before, now in drifted
                 for when, timing in (("before", before), ("now", now))
             ),

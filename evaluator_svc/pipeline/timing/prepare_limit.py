@@ -9,7 +9,7 @@ from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.locked import BoundWorkload
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import WorkloadResult
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 
 
@@ -37,9 +37,9 @@ def prepare_findings(
             f"{1e-6 * moving_ns:.3g} ms, so it does work of the operator and every call is "
             "charged with it",
             evidence=(
-                Evidence(name="prepare_ns", value=result.charged_prepare_ns),
-                Evidence(name="prepare_limit_ns", value=result.prepare_limit_ns or 0.0),
-                Evidence(name="moving_ns", value=moving_ns),
+                Figure(name="prepare_ns", value=result.charged_prepare_ns),
+                Figure(name="prepare_limit_ns", value=result.prepare_limit_ns or 0.0),
+                Figure(name="moving_ns", value=moving_ns),
             ),
             hint="let prepare change layout only (transpose, pad, split, convert), and compute in "
             "launch what the operator computes",

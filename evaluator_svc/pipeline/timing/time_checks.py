@@ -16,7 +16,7 @@ from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _FLOOR_SHARE: Final = 0.5
 """Of the floor: a copy as measured need not be the fastest way through memory."""
@@ -153,7 +153,7 @@ def clocked(
             kind=CheckKind.CLOCK,
             result=clock,
             workload=workload,
-            figures=tuple(Evidence(name=n, value=v) for n, v in figures.items()),
+            figures=tuple(Figure(name=n, value=v) for n, v in figures.items()),
         ),
         Check(
             kind=CheckKind.PHYSICAL_FLOOR,
@@ -184,8 +184,8 @@ def _suspicion(cold: Claim) -> Finding:
         "timing.first_call",
         "the first timed call takes longer than all others together",
         evidence=(
-            Evidence(name="first_sample_ns", value=first),
-            Evidence(name="other_samples_ns", value=cold.total_ns - first),
+            Figure(name="first_sample_ns", value=first),
+            Figure(name="other_samples_ns", value=cold.total_ns - first),
         ),
     )
 
@@ -196,8 +196,8 @@ def _beyond(median_ns: float, moving_ns: float) -> Finding:
         f"a call takes {1e-6 * median_ns:.3g} ms, and moving the bytes that it needs takes "
         f"{1e-6 * moving_ns:.3g} ms",
         evidence=(
-            Evidence(name="median_ns", value=median_ns),
-            Evidence(name="moving_ns", value=moving_ns),
+            Figure(name="median_ns", value=median_ns),
+            Figure(name="moving_ns", value=moving_ns),
         ),
     )
 
@@ -237,8 +237,8 @@ def _finding(message: str, median_ns: float, floor: float) -> Finding:
     )
 
 
-def _evidence(median_ns: float, floor: float) -> tuple[Evidence, ...]:
+def _evidence(median_ns: float, floor: float) -> tuple[Figure, ...]:
     return (
-        Evidence(name="median_ns", value=median_ns),
-        Evidence(name="floor_ns", value=floor),
+        Figure(name="median_ns", value=median_ns),
+        Figure(name="floor_ns", value=floor),
     )

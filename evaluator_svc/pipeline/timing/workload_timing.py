@@ -12,7 +12,7 @@ from typing import Final
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.exchange import Draw, MeasurePlan, RangeVerdict
+from evaluator_svc.messages.exchange import Draw, MeasurementSettings, RangeVerdict
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -225,7 +225,7 @@ class WorkloadTimer:
         verdicts: list[KeptVerdict] = []
         baselines: list[tuple[Baseline, ...]] = []
         for _ in range(count):
-            of_block = MeasurePlan(
+            of_block = MeasurementSettings(
                 seconds=settings.seconds / count,
                 flush_bytes=self._flush_bytes,
                 stop_above_ns=settings.stop_above_ns,
@@ -272,7 +272,7 @@ class WorkloadTimer:
         self._judge.poison(self._draw.draw)
         for pause_seconds in _WARM_PAUSES_SECONDS:
             time.sleep(pause_seconds)
-            settings = MeasurePlan(
+            settings = MeasurementSettings(
                 seconds=self._settings.warm_seconds,
                 min_samples=5,
                 max_samples=_WARM_SAMPLES,
@@ -305,7 +305,7 @@ class WorkloadTimer:
 
     def _measure(
         self,
-        settings: MeasurePlan,
+        settings: MeasurementSettings,
         pool: PoolReady,
         *,
         keep_count: int,
