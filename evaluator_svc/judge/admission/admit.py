@@ -35,7 +35,7 @@ from evaluator_svc.judge.graph.graph import export_program, graph_of
 from evaluator_svc.judge.graph.redundancy import find_redundancies
 from evaluator_svc.judge.graph.traffic import count_traffic, traffic_bound_ns
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload, keeping_sets
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import narrowest
 from evaluator_svc.judge.reference.name_table import dtype_name
@@ -118,7 +118,7 @@ def admit_task(
         return _refused(task, device, fallback, *changed)
     # Begun here, for it takes seconds until they are ready.
     with compilers(memory.torch_device, at_once=any(map(_is_network, prepared))):
-        with threads_for(prepared):
+        with threads_for(prepared), keeping_sets(prepared):
             with stages.stage("answers"):
                 answers = check_answers(task, prepared, memory)
             is_admitted = answers.is_judgeable if task.admit_degenerate else not answers.refusals
@@ -172,7 +172,7 @@ def admit_task(
             for item in timed
         }
     untried: tuple[str, ...] = ()
-    with stages.stage("generated"), threads_for(prepared):
+    with stages.stage("generated"), threads_for(prepared), keeping_sets(prepared):
         if not found.refusals:
             sizes = _size_groups(task, prepared)
             workloads += _generated(
@@ -393,9 +393,8 @@ def _workload_admission(
     found: _Findings,
 ) -> WorkloadAdmission:
     """Return the facts of a workload, without times."""
-    drawn = item.input_set(ADMISSION_SEEDS[0])
     graph = _graph(item, program, found)
-    cost = count_cost(drawn, graph)
+    cost = count_cost(item.product_flops, graph)
     traffic = count_traffic(item.tensors, graph)
     estimate = arithmetic_estimate(cost, peaks, tf32=item.task.tf32)
     return WorkloadAdmission(
@@ -417,7 +416,7 @@ def _workload_admission(
 def _program(item: PreparedWorkload, found: _Findings) -> ExportedProgram | None:
     """Return a reference as torch.export follows it, or None, of which a warning tells."""
     try:
-        return export_program(*item.input_set(ADMISSION_SEEDS[0]).callable_model())
+        return export_program(*item.shared_set(ADMISSION_SEEDS[0]).callable_model())
     except TaskInvalidError as error:
         found.warnings.append(f"no operator graph: {error.message}")
         return None

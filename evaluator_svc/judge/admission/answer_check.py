@@ -24,7 +24,7 @@ from evaluator_svc.judge.admission.trivial_answers import (
 )
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload, keeping_sets
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import narrowest
 from evaluator_svc.judge.timed_calls.call_inputs import in_a_call, redrawn_tensors
@@ -94,6 +94,11 @@ def check_answers(
     Raises:
         TaskInvalidError: the reference raises.
     """
+    with keeping_sets(prepared):
+        return _checked(task, prepared, memory)
+
+
+def _checked(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> AnswerCheck:
     answers = _derive(task, prepared, memory)
     for item in prepared:
         _take(answers, _screened(item, answers.tolerance, memory))
@@ -155,7 +160,7 @@ def _passes_in(
     """Return whether an answer is right on inputs of another distribution, too."""
     seeds = ADMISSION_SEEDS[:2]
     kind = value_range.distribution
-    sets = [with_distribution(ranged, ranged.input_set(seed), kind) for seed in seeds]
+    sets = [with_distribution(ranged, ranged.shared_set(seed), kind) for seed in seeds]
     tolerance = answers.tolerance.times(value_range.factor)
     pair = _draw_pair(ranged, (lambda: sets[0], lambda: sets[1]), memory)
     return any(
@@ -202,7 +207,7 @@ def _measured(
     """
     seed = ADMISSION_SEEDS[0]
     measured = [
-        measure([item.input_set(seed)], item.workload.name, rounding=rounding) for item in prepared
+        measure([item.shared_set(seed)], item.workload.name, rounding=rounding) for item in prepared
     ]
     measured += [
         measure([in_a_call(item, seed, memory)], item.workload.name, rounding=rounding)
@@ -266,12 +271,9 @@ def _take(answers: AnswerCheck, found: Screening) -> None:
 
 
 def _draws(item: PreparedWorkload) -> _Draws:
-    """Return what gives two input sets, which are held by it unless they are large."""
-    if item.is_large:
-        first, second = (partial(item.input_set, seed) for seed in ADMISSION_SEEDS[:2])
-        return first, second
-    sets = [item.input_set(seed) for seed in ADMISSION_SEEDS[:2]]
-    return lambda: sets[0], lambda: sets[1]
+    """Return what gives two input sets, which are drawn at each use where they are large."""
+    first, second = (partial(item.shared_set, seed) for seed in ADMISSION_SEEDS[:2])
+    return first, second
 
 
 def _draw_pair(
@@ -296,7 +298,7 @@ def _passes(
     for item in prepared:
         source = next((other for other in small if other is not item), None)
         # Another seed than the workload's own: equal generators begin with equal values.
-        elsewhere = source.input_set(ADMISSION_SEEDS[2]).expected() if source else ()
+        elsewhere = source.shared_set(ADMISSION_SEEDS[2]).expected() if source else ()
         pair = _draw_pair(item, _draws(item), memory, elsewhere)
         count = len(pair.expected)
         partial: list[TrivialTrial] = []

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, Self
 
 import torch
@@ -182,7 +183,8 @@ def _parts(size: int) -> Iterator[tuple[int, int]]:
 
 def _idle_outputs(pair: DrawPair, tolerance: Tolerance) -> Iterator[str]:
     """Yield warnings for slices of an output that are the same whatever the inputs are."""
-    few, many = (pair.draws[1]().seed,), tuple(range(_MORE_SEEDS))
+    few = pair.draws[1:]
+    many = [partial(pair.prepared.input_set, seed) for seed in range(_MORE_SEEDS)]
     for index, output in enumerate(pair.expected):
         which = f"output {index}" if len(pair.expected) > 1 else "the output"
         for axis, size in enumerate(output.tensor.shape if output.tensor.ndim > 1 else ()):
@@ -198,15 +200,19 @@ def _idle_outputs(pair: DrawPair, tolerance: Tolerance) -> Iterator[str]:
 
 
 def _same_places(
-    pair: DrawPair, index: int, axis: int, tolerance: Tolerance, seeds: Sequence[int]
+    pair: DrawPair,
+    index: int,
+    axis: int,
+    tolerance: Tolerance,
+    draws: Sequence[Callable[[], InputSet]],
 ) -> set[int]:
-    """Return the places of an axis where draws from `seeds` give what the first set gives."""
+    """Return the places of an axis where all of `draws` give what the first set gives."""
     one = pair.expected[index]
     bound = one.bound(tolerance.of(index))
     others = tuple(other for other in range(one.tensor.ndim) if other != axis)
     same = torch.ones(one.tensor.shape[axis], dtype=torch.bool, device=bound.device)
-    for seed in seeds:
-        two = pair.prepared.input_set(seed).expected()[index]
+    for draw in draws:
+        two = draw().expected()[index]
         error = (one.tensor.float() - two.float()).abs_()
         close = error.le(bound) | (computable(one.tensor).isnan() & computable(two).isnan())
         same &= close.all(dim=others)

@@ -43,7 +43,7 @@ def moves_values(prepared: Sequence[PreparedWorkload], seed: int) -> tuple[bool,
     small = sorted((i for i in prepared if _is_small(i)), key=lambda item: item.size_bytes)
     found: tuple[bool, ...] = ()
     for item in small:
-        drawn = item.input_set(seed)
+        drawn = item.shared_set(seed)
         unusual = _UNUSUAL if item is small[0] else ()
         # Beyond its bounds a clamp gives nothing but these.
         looks = [_moved_outputs(drawn)]
@@ -112,7 +112,7 @@ def _values_of(input_set: InputSet, seed: int | None) -> list[_Values | None]:
     try:
         if seed is None:
             inputs, state = list(input_set.inputs), input_set.state
-            outputs = input_set.run()
+            outputs = input_set.own()
         else:
             inputs, state = moved_sources(input_set, input_set.inputs, seed)
             outputs = input_set.run(dtype=torch.float64, inputs=inputs, state=state)

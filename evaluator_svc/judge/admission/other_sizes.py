@@ -14,7 +14,11 @@ from evaluator_svc.judge.admission.screening import screen
 from evaluator_svc.judge.admission.tolerance import least, measure
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.parameters import redraw_rules
-from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import (
+    PREPARATION_SEED,
+    PreparedWorkload,
+    keeping_sets,
+)
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.task import Task, Tolerance, Workload
@@ -35,40 +39,39 @@ def usable(
 ) -> PreparedWorkload | None:
     """Return a workload, loaded; None where candidates cannot be judged on it."""
     try:
-        if not _runs_on_host(task, workload):
+        is_on_host = memory.torch_device.type == "cpu"
+        if not _is_small(task, workload) or not (is_on_host or _runs_on_host(task, workload)):
             return None
         item = prepare(workload)
         if item.sizes.set_bytes > _MOST_BYTES:
             return None
-        draws = [partial(item.input_set, seed) for seed in _SEEDS]
-        found = screen(
-            draws,
-            tolerance,
-            is_scaled=task.tolerance is None,
-            where=workload.name,
-            memory=memory,
-        )
-        if found.refusals or found.warnings:
-            return None
-        is_derived = task.tolerance is None
-        if is_derived and least(measure([draws[0]()])) > tolerance.rtol:
-            return None
+        with keeping_sets([item]):
+            return item if _is_judgeable(item, tolerance, memory) else None
     except TaskInvalidError:
         return None
-    return item
 
 
-def _runs_on_host(task: Task, workload: Workload) -> bool:
-    """Return whether the reference runs on few bytes; a GPU's own assertion would end the judge."""
+def _is_judgeable(item: PreparedWorkload, tolerance: Tolerance, memory: JudgeMemory) -> bool:
+    is_derived = item.task.tolerance is None
+    draws = [partial(item.shared_set, seed) for seed in _SEEDS]
+    found = screen(draws, tolerance, is_scaled=is_derived, where=item.workload.name, memory=memory)
+    if found.refusals or found.warnings:
+        return False
+    return not is_derived or least(measure([draws[0]()])) <= tolerance.rtol
+
+
+def _is_small(task: Task, workload: Workload) -> bool:
+    """Return whether the inputs are, by shapes alone."""
     shapes = TaskModule(task, workload, torch.device("meta"))
     try:
         sizes = [v.nbytes for v in shapes.input_shapes() if isinstance(v, torch.Tensor)]
-        if sum(sizes) > _MOST_BYTES:
-            return False
-    except TaskInvalidError:
-        return False
     finally:
         shapes.close()
+    return sum(sizes) <= _MOST_BYTES
+
+
+def _runs_on_host(task: Task, workload: Workload) -> bool:
+    """Return whether the reference runs at all; a GPU's own assertion would end the judge."""
     host = TaskModule(task, workload, torch.device("cpu"))
     try:
         InputSet(host, redraw_rules(host.model), PREPARATION_SEED).run()

@@ -69,7 +69,7 @@ class _Search:
         self._largest = {name: max(sizes[name] for sizes in timed) for name in own}
         places = size_places(tree)
         self._places = places if len(places) <= _MOST_PLACES else tuple(p for p in places if p.name)
-        self._constants = first.input_set(PREPARATION_SEED).arguments.constants
+        self._constants = first.shared_set(PREPARATION_SEED).arguments.constants
         self._devices = [torch.device("meta")]
         if first.sizes.set_bytes <= _HOST_BYTES:
             self._devices.append(torch.device("cpu"))

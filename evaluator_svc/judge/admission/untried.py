@@ -79,7 +79,7 @@ def _numbers(prepared: Sequence[PreparedWorkload], workloads: Sequence[Workload]
     literals = [{scalar.name: scalar.literal for scalar in item.scalars} for item in prepared]
     alike = [
         name
-        for name, value in smallest.input_set(PREPARATION_SEED).arguments.constants
+        for name, value in smallest.shared_set(PREPARATION_SEED).arguments.constants
         if value is not None and name not in changed and len({s.get(name) for s in literals}) == 1
     ]
     if not alike:
@@ -89,11 +89,10 @@ def _numbers(prepared: Sequence[PreparedWorkload], workloads: Sequence[Workload]
 
 def _changed_buffers(item: PreparedWorkload) -> list[str]:
     """Return the buffers that forward changes, which no plan can."""
-    drawn = item.input_set(PREPARATION_SEED)
-    model, values = drawn.callable_model()
-    before = {path: buffer.clone() for path, buffer in model.named_buffers()}
-    if not before:
+    if next(item.module.model.buffers(), None) is None:
         return []
+    model, values = item.shared_set(PREPARATION_SEED).callable_model()
+    before = {path: buffer.clone() for path, buffer in model.named_buffers()}
     with item.module.user_code("forward()"), torch.no_grad():
         model(*values)
     after = dict(model.named_buffers())

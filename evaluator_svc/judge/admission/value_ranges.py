@@ -41,7 +41,7 @@ def find_value_ranges(
     for item in _smallest(prepared):
         ranges = _doubled(known)
         if not item.is_large:
-            ordinary = item.input_set(seed)
+            ordinary = item.shared_set(seed)
             known = ranges = tuple(_tried(item, ordinary, tolerance))
         found[item.workload.name] = ranges
     binding = _doubled([value_range for value_range in known if value_range.is_binding])

@@ -66,8 +66,8 @@ def _counted(share: float, elements: int) -> int:
 
 def _code_shares(prepared: PreparedWorkload) -> tuple[CodeShare, ...]:
     """Return the shares of each output's elements; none where an error moves one by more than 1."""
-    drawn = prepared.input_set(PREPARATION_SEED)
-    own = drawn.run()
+    drawn = prepared.shared_set(PREPARATION_SEED)
+    own = drawn.own()
     sizes = [output.numel() for output in own if not output.is_floating_point()]
     least, most = _RUNS
     runs = min(max(_ELEMENTS // max(*sizes, 1), least), most)

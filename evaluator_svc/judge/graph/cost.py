@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator_svc.graph_products import PRODUCTS
 from evaluator_svc.judge.graph.graph import operands
-from evaluator_svc.judge.inputs.input_set import InputSet
 from kernel_foundry.domain.admission import GraphNode
 
 _FREE: Final = frozenset({
@@ -51,14 +49,14 @@ class Cost:
         return self.product_flops + self.other_flops
 
 
-def count_cost(input_set: InputSet, graph: Sequence[GraphNode]) -> Cost:
-    """Return what one call computes; without a graph matrix products alone."""
-    with FlopCounterMode(display=False) as counter:
-        input_set.run()
-    by_name = {
-        str(packet): flops for packet, flops in counter.get_flop_counts().get("Global", {}).items()
-    }
-    counted = sum(flops for name, flops in by_name.items() if "attention" not in name)
+def count_cost(product_flops: Mapping[str, int], graph: Sequence[GraphNode]) -> Cost:
+    """Return what one call computes; without a graph matrix products alone.
+
+    Args:
+        product_flops: What torch counted, by the names of operators.
+        graph: The operators.
+    """
+    counted = sum(flops for name, flops in product_flops.items() if "attention" not in name)
     shapes = {node.name: node.shape for node in graph}
     fused = sum(_fused_flops(node, shapes) for node in graph)
     return Cost(

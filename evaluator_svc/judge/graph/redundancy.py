@@ -84,7 +84,7 @@ def find_redundancies(
         program: Its reference as torch.export follows it.
         seeds: Of the two draws that results are compared between.
     """
-    sets = [prepared.input_set(seed) for seed in seeds]
+    sets = [prepared.shared_set(seed) for seed in seeds]
     try:
         nodes, runs = _observe(program, sets, sets[0].state)
         _, starting = _observe(program, sets, _starting_state(prepared, sets[0]))

@@ -50,6 +50,7 @@ class InputSet:
             arguments = dataclasses.replace(arguments, tensors=changed)
         self.arguments: Arguments = arguments
         self.state = redraw(rules, seed)
+        self._own: tuple[torch.Tensor, ...] | None = None
         self._expected: tuple[torch.Tensor, ...] | None = None
 
     @property
@@ -69,7 +70,7 @@ class InputSet:
         other = copy.copy(self)
         other.arguments = dataclasses.replace(self.arguments, tensors=tuple(inputs))
         other.state = dict(state)
-        other._expected = None
+        other._own = other._expected = None
         return other
 
     def with_inputs(self, inputs: Sequence[torch.Tensor]) -> Self:
@@ -86,13 +87,26 @@ class InputSet:
         for it; for the same reason without TF32, whatever the task allows.
         """
         if self._expected is None:
-            if not self.module.is_narrow:
-                self._expected = self.run(dtype=torch.float32)
-            else:
-                dtypes = [output.dtype for output in self.run()]
-                exact = self.run(dtype=torch.float32)
-                self._expected = tuple(o.to(d) for o, d in zip(exact, dtypes, strict=True))
+            exact = self.run(dtype=torch.float32)
+            if self.module.is_narrow:
+                dtypes = self.module.output_dtypes
+                if len(dtypes) != len(exact):
+                    dtypes = tuple(output.dtype for output in self.own())
+                exact = tuple(o.to(d) for o, d in zip(exact, dtypes, strict=True))
+            self._expected = exact
         return self._expected
+
+    def own(self) -> tuple[torch.Tensor, ...]:
+        """Return what `run` gives without replacements, computed at the first call.
+
+        Raises:
+            TaskInvalidError: as `run`.
+        """
+        if not self.module.is_narrow and not self.module.allows_tf32:
+            return self.expected()
+        if self._own is None:
+            self._own = self.run()
+        return self._own
 
     def run(
         self,

@@ -5,7 +5,8 @@ What stays the same over all evaluations of a task.
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 
 import torch
@@ -24,7 +25,7 @@ from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.operators import MATRIX_PRODUCTS, OperatorLog
-from evaluator_svc.judge.reference.self_differences import SelfDifferences
+from evaluator_svc.judge.reference.self_differences import SUBTRACTING, SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
@@ -108,6 +109,8 @@ class PreparedWorkload:
     ) -> None:
         self.task = task
         self.workload = workload
+        self._kept: dict[int, InputSet] | None = None
+        """Sets by their seeds, while they are kept."""
         self.module = TaskModule(task, workload, device)
         model = self.module.model  # which says what is frozen
         self.rules = redraw_rules(model, self.module.frozen)
@@ -119,10 +122,10 @@ class PreparedWorkload:
         ):
             outputs = sample.run()
         self.module.rounding = narrowest(computed.dtypes)
-        self.may_assert = any(part in name for name in computed.operators for part in _ASSERTING)
-        """Whether an operator of the reference checks values on the device."""
-        self.sizes_by_values = any(part in name for name in computed.operators for part in _SIZING)
-        """Whether numbers of a tensor may decide how much memory or time the reference takes."""
+        self.module.output_dtypes = tuple(output.dtype for output in outputs)
+        counted = flops.get_flop_counts().get("Global", {})
+        self.product_flops = {str(packet): count for packet, count in counted.items()}
+        """Floating-point operations of products, by the names of their operators."""
         self._computed = computed
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
@@ -136,7 +139,7 @@ class PreparedWorkload:
         self.is_light = (
             self.sizes.set_bytes <= _LIGHT_BYTES
             and flops.get_total_flops() <= _LIGHT_FLOPS
-            and not any(part in name for name in computed.operators for part in _UNCOUNTED)
+            and not self._has_operator(_UNCOUNTED)
         )
         """Whether a thread alone runs the reference and compares with it in a few milliseconds."""
         self.slots, self.size_bytes = lay_out(self.tensors, output_slots=OUTPUT_SLOTS)
@@ -183,6 +186,14 @@ class PreparedWorkload:
 
         drawn = InputSet(self.module, self.rules, seed, change=change)
         return drawn.with_values(drawn.inputs, self.telling_state(drawn.state, seed))
+
+    def shared_set(self, seed: int) -> InputSet:
+        """Return `input_set(seed)`, to be read only: the one of before while sets are kept."""
+        if self._kept is None:
+            return self.input_set(seed)
+        if seed not in self._kept:
+            self._kept[seed] = self.input_set(seed)
+        return self._kept[seed]
 
     def telling_state(
         self, state: Mapping[str, torch.Tensor], seed: int
@@ -249,18 +260,32 @@ class PreparedWorkload:
     @cached_property
     def inputs_with_zeros(self) -> tuple[bool, ...]:
         """Which inputs have zeros at the same places under every seed, and values elsewhere."""
-        first, second = (self.input_set(PREPARATION_SEED + more) for more in (0, 1))
+        first, second = (self.shared_set(PREPARATION_SEED + more) for more in (0, 1))
         pairs = zip(first.inputs, second.inputs, self.fixed_inputs, strict=True)
         return tuple(not is_fixed and zeros_lie_alike(a, b) for a, b, is_fixed in pairs)
 
     @cached_property
     def input_uses(self) -> InputUses:
         """What the reference takes the whole numbers of its inputs for."""
-        sample = self.input_set(PREPARATION_SEED)
+        sample = self.shared_set(PREPARATION_SEED)
         trace = InputTrace(sample.inputs)
         with trace:
             sample.run()
         return trace.uses
+
+    @property
+    def may_assert(self) -> bool:
+        """Whether an operator of the reference checks values on the device."""
+        return self._has_operator(_ASSERTING)
+
+    @property
+    def sizes_by_values(self) -> bool:
+        """Whether numbers of a tensor may decide how much memory or time the reference takes."""
+        return self._has_operator(_SIZING)
+
+    def _has_operator(self, parts: Iterable[str]) -> bool:
+        """Return whether any of `parts` is in the name of an operator of the reference."""
+        return any(part in name for name in self._computed.operators for part in parts)
 
     @property
     def iterates(self) -> bool:
@@ -269,18 +294,18 @@ class PreparedWorkload:
         return (
             any(count >= _COMBINED_ROUNDS for count in computed.combinations.values())
             or any(count >= _ROUNDS for count in computed.operators.values())
-            or any(part in name for name in computed.operators for part in _ITERATING)
+            or self._has_operator(_ITERATING)
         )
 
     @property
     def has_recurrence(self) -> bool:
         """Whether one operator of the reference goes through many steps."""
-        return any(part in name for name in self._computed.operators for part in _RECURRENT)
+        return self._has_operator(_RECURRENT)
 
     @property
     def has_matrix_products(self) -> bool:
         """Whether the reference has products of matrices or convolutions, attention included."""
-        return any(part in name for name in self._computed.operators for part in MATRIX_PRODUCTS)
+        return self._has_operator(MATRIX_PRODUCTS)
 
     @property
     def combines(self) -> bool:
@@ -302,7 +327,9 @@ class PreparedWorkload:
     @cached_property
     def self_differences(self) -> frozenset[int]:
         """Which inputs, by their indices, the reference subtracts from themselves."""
-        sample = self.input_set(PREPARATION_SEED)
+        if SUBTRACTING.isdisjoint(self._computed.operators):
+            return frozenset()
+        sample = self.shared_set(PREPARATION_SEED)
         log = SelfDifferences(sample.inputs)
         with log:
             sample.run()
@@ -315,7 +342,7 @@ class PreparedWorkload:
 
     @cached_property
     def _repetition(self) -> tuple[bool, tuple[bool, ...], tuple[bool, ...], tuple[bool, ...]]:
-        first, second = self.input_set(PREPARATION_SEED), self.input_set(PREPARATION_SEED)
+        first, second = self.shared_set(PREPARATION_SEED), self.input_set(PREPARATION_SEED)
         is_same = all(
             a.shape == b.shape and _same_bytes(a, b)
             for a, b in zip(first.pristine, second.pristine, strict=True)
@@ -324,7 +351,7 @@ class PreparedWorkload:
         places = [t.untyped_storage().data_ptr() for t in (*first.inputs, *second.inputs)]
         own = (places.count(place) == 1 for place in places[: len(first.inputs)])
         del second
-        other = self.input_set(PREPARATION_SEED + 1)
+        other = self.shared_set(PREPARATION_SEED + 1)
         fixed = tuple(same_values(a, b) for a, b in zip(first.inputs, other.inputs, strict=True))
         del other
         known = tuple(
@@ -426,6 +453,22 @@ class PreparedWorkload:
     def close(self) -> None:
         """Forget the loaded reference."""
         self.module.close()
+
+
+@contextmanager
+def keeping_sets(prepared: Iterable[PreparedWorkload]) -> Iterator[None]:
+    """While active, keep the shared sets of workloads, with what the reference gives on them.
+
+    Those of a large workload are drawn at each use: there is no memory for several.
+    """
+    chosen = [item for item in prepared if item._kept is None and not item.is_large]
+    for item in chosen:
+        item._kept = {}
+    try:
+        yield
+    finally:
+        for item in chosen:
+            item._kept = None
 
 
 def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:

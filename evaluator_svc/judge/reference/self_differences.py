@@ -11,7 +11,10 @@ import torch
 
 from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 
-_SUBTRACTING: Final = ("sub", "rsub", "_cdist_forward", "_euclidean_dist", "_pdist_forward")
+SUBTRACTING: Final = frozenset({
+    "sub", "rsub", "_cdist_forward", "_euclidean_dist", "_pdist_forward",
+})  # fmt: skip
+"""Names of operators that subtract."""
 
 
 class SelfDifferences(OperatorMode):
@@ -29,7 +32,7 @@ class SelfDifferences(OperatorMode):
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and look at what it subtracts."""
-        if operator_name(func) in _SUBTRACTING:
+        if operator_name(func) in SUBTRACTING:
             tensors = [value for value in args if isinstance(value, torch.Tensor)]
             places = {_place(tensor) for tensor in tensors}
             if len(places) == 1:

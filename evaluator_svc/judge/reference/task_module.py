@@ -61,6 +61,8 @@ class TaskModule:
         """The narrowest format that its operators round to; known once it ran."""
         self.output_roundings: tuple[torch.dtype, ...] = ()
         """The format that each output rounds to; known once it ran."""
+        self.output_dtypes: tuple[torch.dtype, ...] = ()
+        """The format of each output; known once it ran."""
         self.names_places = False
         """Whether an operator names places of values, of which equal ones leave a choice; known
         once it ran."""

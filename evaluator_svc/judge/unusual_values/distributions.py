@@ -34,7 +34,7 @@ from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
 from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
 from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
-from evaluator_svc.judge.unusual_values.unusual_places import with_unusual_places
+from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, with_unusual_places
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 
@@ -106,7 +106,7 @@ def with_distribution(
 
 def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     if prepared.any_integer_sign is None:
-        ordinary = prepared.input_set(PREPARATION_SEED)
+        ordinary = prepared.shared_set(PREPARATION_SEED)
         signed = with_large_integers(prepared, ordinary, any_sign=True)
         prepared.any_integer_sign = signed is not ordinary and _is_defined(prepared, signed)
     return with_large_integers(prepared, input_set, any_sign=prepared.any_integer_sign)
@@ -128,9 +128,11 @@ def _with_far_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 
 
 def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if not any(map(may_be_places, input_set.inputs)):
+        return input_set
     if prepared.defined.least_length is None:
         has_lengths = bool(prepared.input_uses.lengths) and not prepared.sizes_by_values
-        ordinary = prepared.input_set(PREPARATION_SEED)
+        ordinary = prepared.shared_set(PREPARATION_SEED)
         may_be_none = has_lengths and _is_defined(
             prepared, with_unusual_places(prepared, ordinary, 0)
         )
@@ -153,11 +155,13 @@ _OF_THE_SET: Final = {
 def _of_weights(
     prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
 ) -> InputSet:
+    if not any(rule.is_free for rule in prepared.rules):
+        return input_set
     if prepared.any_weight_sign is None:
         prepared.any_weight_sign = True
+        ordinary = prepared.shared_set(PREPARATION_SEED)
         prepared.any_weight_sign = _is_defined(
-            prepared,
-            _of_weights(prepared, prepared.input_set(PREPARATION_SEED), Distribution.USUAL_WEIGHTS),
+            prepared, _of_weights(prepared, ordinary, Distribution.USUAL_WEIGHTS)
         )
     state, drawn = dict(input_set.state), dict[str, torch.Tensor]()
     for rule in prepared.rules:
@@ -268,7 +272,7 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     Inputs that are never negative hide what an operator does: a copy of them is their ReLU. Asked
     of inputs that no candidate sees: of theirs nothing is computed before they ran.
     """
-    ordinary = prepared.input_set(PREPARATION_SEED)
+    ordinary = prepared.shared_set(PREPARATION_SEED)
     inputs = [_where_free(tensor, partial(large, sign=-1.0)) for tensor in ordinary.inputs]
     turned = ordinary.with_values(inputs, ordinary.state)
     return -1.0 if _is_defined(prepared, turned) else 1.0

@@ -41,7 +41,7 @@ def extreme_rows(prepared: PreparedWorkload, is_defined: _IsDefined) -> ExtremeR
         prepared: The workload.
         is_defined: Says whether the reference gives numbers on a set.
     """
-    ordinary = prepared.input_set(PREPARATION_SEED)
+    ordinary = prepared.shared_set(PREPARATION_SEED)
 
     def is_taken(rows: ExtremeRows) -> bool:
         changed = with_extreme_rows(prepared, ordinary, rows)

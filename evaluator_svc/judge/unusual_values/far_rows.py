@@ -58,7 +58,7 @@ def far_rows(
         is_defined: Says whether the reference gives numbers on a set…
         is_well_defined: …and whether these are more than rounding errors.
     """
-    ordinary = prepared.input_set(PREPARATION_SEED)
+    ordinary = prepared.shared_set(PREPARATION_SEED)
     floats = [i for i, tensor in enumerate(ordinary.inputs) if tensor.dtype in _BANDS]
 
     def is_taken(rows: FarRows, *, well: bool = False) -> bool:

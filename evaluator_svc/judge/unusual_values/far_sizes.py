@@ -59,10 +59,10 @@ def _scaled(
 
 def _is_free_of_size(prepared: PreparedWorkload, distribution: Distribution) -> bool:
     """Return whether each output is multiplied as the inputs are, or stays, to within rounding."""
-    ordinary = prepared.input_set(PREPARATION_SEED)
+    ordinary = prepared.shared_set(PREPARATION_SEED)
     scaled = _scaled(prepared, ordinary, distribution)
     try:
-        pairs = list(zip(ordinary.run(), scaled.run(), strict=True))
+        pairs = list(zip(ordinary.own(), scaled.own(), strict=True))
     except TaskInvalidError:
         return False
     return any(one.is_floating_point() for one, _ in pairs) and all(

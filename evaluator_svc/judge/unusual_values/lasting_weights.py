@@ -8,8 +8,9 @@ Nothing is to be found where they follow anyway, or where they follow from no be
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import torch
@@ -63,9 +64,11 @@ def _found(prepared: PreparedWorkload) -> tuple[WeightPart, ...]:
     """Return what is to be changed, one part or nothing; tried on inputs that no candidate sees."""
     if not (prepared.iterates or prepared.combines_many or prepared.has_recurrence):
         return ()
-    ordinary = prepared.input_set(PREPARATION_SEED)
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+    exact = cache(partial(ordinary.run, dtype=torch.float64))
     try:
-        begun = [b for b in _begun_otherwise(prepared, ordinary) if _is_forgotten(ordinary, b)]
+        several = _begun_otherwise(prepared, ordinary)
+        begun = [b for b in several if _is_forgotten(ordinary, b, exact)]
         for part in itertools.islice(_parts(prepared), _MOST_TRIALS if begun else 0):
             state = {**ordinary.state, part.path: part.changed(ordinary.state[part.path])}
             changed = ordinary.with_values(ordinary.inputs, state)
@@ -88,7 +91,7 @@ def _parts(prepared: PreparedWorkload) -> Iterator[WeightPart]:
 
 def _begun_otherwise(prepared: PreparedWorkload, ordinary: InputSet) -> Iterator[_Begun]:
     """Yield inputs of which one begins as another draw does, along each of its long axes."""
-    other = prepared.input_set(PREPARATION_SEED + 1)
+    other = prepared.shared_set(PREPARATION_SEED + 1)
     for index, (old, new) in enumerate(zip(ordinary.inputs, other.inputs, strict=True)):
         if prepared.fixed_inputs[index] or old.shape != new.shape or is_structured(old):
             continue
@@ -102,15 +105,17 @@ def _begun_otherwise(prepared: PreparedWorkload, ordinary: InputSet) -> Iterator
                 yield _Begun(inputs=tuple(inputs), length=length)
 
 
-def _is_forgotten(ordinary: InputSet, begun: _Begun) -> bool:
-    """Return whether the beginning shows soon after it, if only in float64, and late not at all."""
+def _is_forgotten(
+    ordinary: InputSet, begun: _Begun, exact: Callable[[], Sequence[torch.Tensor]]
+) -> bool:
+    """Return whether the beginning shows soon after it, if only in float64, and late not at all.
+
+    `exact` gives the outputs of `ordinary` in float64.
+    """
     if _shows(ordinary, begun):
         return False
-    exact, changed = (
-        ordinary.run(dtype=torch.float64, inputs=inputs) for inputs in (None, begun.inputs)
-    )
     near = begun.length // _SHARE + _REACH
-    pairs = zip(exact, changed, strict=True)
+    pairs = zip(exact(), ordinary.run(dtype=torch.float64, inputs=begun.inputs), strict=True)
     places = [(_axis(one, begun.length), one, two) for one, two in pairs]
     along = [(axis, one, two) for axis, one, two in places if axis is not None]
     # Where no output has that axis, as a last state has not, nothing can be said.
@@ -122,7 +127,7 @@ def _is_forgotten(ordinary: InputSet, begun: _Begun) -> bool:
 
 def _shows(input_set: InputSet, begun: _Begun) -> bool:
     """Return whether late outputs follow from the beginning, in the reference's own formats."""
-    pairs = zip(input_set.run(), input_set.run(inputs=begun.inputs), strict=True)
+    pairs = zip(input_set.own(), input_set.run(inputs=begun.inputs), strict=True)
     return any(_differs(one, two, begun.length) for one, two in pairs)
 
 
@@ -147,7 +152,7 @@ def _is_exact(changed: InputSet) -> bool:
     moved = [
         t * (1.0 + torch.finfo(t.dtype).eps) if t.is_floating_point() else t for t in changed.inputs
     ]
-    for outputs in (changed.run(), changed.run(inputs=moved)):
+    for outputs in (changed.own(), changed.run(inputs=moved)):
         for own, right in zip(outputs, exact, strict=True):
             if not own.is_floating_point() or not own.numel():
                 continue

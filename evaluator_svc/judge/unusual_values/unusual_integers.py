@@ -59,7 +59,7 @@ def unvaried_numbers(prepared: PreparedWorkload, *, is_tried: bool) -> tuple[str
         prepared: The workload.
         is_tried: Whether candidates are tried on larger numbers of others.
     """
-    sample, constants = prepared.input_set(PREPARATION_SEED), prepared.task.constants
+    sample, constants = prepared.shared_set(PREPARATION_SEED), prepared.task.constants
     named = zip(sample.arguments.names, sample.inputs, prepared.fixed_inputs, strict=True)
     return tuple(
         name

@@ -37,7 +37,7 @@ def with_unusual_places(
         zip(input_set.arguments.names, input_set.inputs, strict=True)
     ):
         is_place = index in uses.places and index not in uses.overwriting
-        is_kept = name in constants or fixed[index] or not _is_whole(tensor)
+        is_kept = name in constants or fixed[index] or not may_be_places(tensor)
         if is_kept or not is_place or max(tensor.shape, default=0) < _LEAST_PLACES:
             continue
         bound = structures(tensor) - {"symmetric"}
@@ -54,7 +54,8 @@ def with_unusual_places(
     return input_set.with_inputs(inputs)
 
 
-def _is_whole(tensor: torch.Tensor) -> bool:
+def may_be_places(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is of integers, as places are."""
     return not tensor.is_floating_point() and tensor.dtype is not torch.bool
 
 
