@@ -40,7 +40,7 @@ def screen(
     where: str,
     memory: JudgeMemory,
 ) -> Screening:
-    """Return what speaks against a workload, judged by at least two input sets.
+    """Return what speaks against a workload; of several sets, whether their shapes differ, too.
 
     One set is held at a time, with two of its outputs: a large workload takes most of a device.
 

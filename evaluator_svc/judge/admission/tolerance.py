@@ -19,6 +19,7 @@ from evaluator_svc.judge.comparison.rounding_noise import (
     SAFETY,
     UNKNOWN,
     RoundingNoise,
+    one_run_tells,
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
@@ -55,7 +56,11 @@ _NOISE_SEEDS: Final = (1, 2)
 
 
 def measure(
-    sets: Sequence[InputSet], workload: str = "", *, rounding: torch.dtype | None = None
+    sets: Sequence[InputSet],
+    workload: str = "",
+    *,
+    rounding: torch.dtype | None = None,
+    enough: float = 0.0,
 ) -> ToleranceDerivation:
     """Return what the tolerance of outputs like those of `sets` is derived from.
 
@@ -63,17 +68,22 @@ def measure(
         sets: What the reference runs on.
         workload: Its name.
         rounding: Of those outputs alone that round to this format; None: of all.
+        enough: A tolerance; noise that needs far less is measured in one run alone.
     """
     dtype = rounding or sets[0].module.rounding
     has_tf32 = sets[0].module.allows_tf32
     sets = [_fitting(input_set) for input_set in sets]
     exact = [exact_or_own(input_set) for input_set in sets]
     inexact_because = next((e.inexact_because for e in exact if e.inexact_because), "")
-    noise = max(_rounding_noise(s, e.outputs, rounding) for s, e in zip(sets, exact, strict=True))
+    safety = SAFETY[dtype] * (UNKNOWN if inexact_because else 1.0)
+    noise = max(
+        _rounding_noise(s, e.outputs, rounding, enough / safety)
+        for s, e in zip(sets, exact, strict=True)
+    )
     return ToleranceDerivation(
         source="measured",
         noise=noise,
-        safety=SAFETY[dtype] * (UNKNOWN if inexact_because else 1.0),
+        safety=safety,
         floor=_FLOOR[dtype],
         ceiling=CEILING[dtype],
         tf32_noise=max(tf32_noise(input_set) for input_set in sets) if has_tf32 else 0.0,
@@ -135,7 +145,10 @@ def _are_independent(
 
 
 def _rounding_noise(
-    input_set: InputSet, exact: Sequence[torch.Tensor], rounding: torch.dtype | None
+    input_set: InputSet,
+    exact: Sequence[torch.Tensor],
+    rounding: torch.dtype | None,
+    enough: float,
 ) -> float:
     formats = input_set.module.output_roundings
     chosen = [i for i in range(len(exact)) if rounding is None or formats[i] is rounding]
@@ -148,6 +161,8 @@ def _rounding_noise(
         with RoundingNoise(seed=seed, device=input_set.module.device):
             perturbed = input_set.run()
         noise = max(noise, distance(perturbed))
+        if one_run_tells(exact, noise, enough):
+            break
     return noise
 
 

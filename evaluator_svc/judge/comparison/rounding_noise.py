@@ -3,7 +3,7 @@
 That is what another order of the same operations does to its outputs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -37,10 +37,27 @@ UNKNOWN: Final = 4.0
 """Further multiple of the noise where the exact result is not known: the error of the reference
 itself is as large as what moving its results tells, and an algorithm may err the other way."""
 
+_CLEAR: Final = 8.0
+"""Times what one run needs that another one does not…"""
+_TELLING: Final = 256
+"""…where each output has as many elements: of few all may be exact by chance."""
+
 _ANY_NUMBER: Final = 256.0
 """Most that NaN becomes where it is replaced."""
 _EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
 """Operators whose float results are whole numbers in any order of evaluation."""
+
+
+def one_run_tells(outputs: Sequence[torch.Tensor], needed: float, enough: float) -> bool:
+    """Return whether another run, with other changes, would not need more than `enough` either.
+
+    Args:
+        outputs: Of the reference.
+        needed: The tolerance that the first run needs.
+        enough: A tolerance, in the same units.
+    """
+    has_many = all(o.is_floating_point() and o.numel() >= _TELLING for o in outputs)
+    return has_many and _CLEAR * needed <= enough
 
 
 class RoundingNoise(OperatorMode):

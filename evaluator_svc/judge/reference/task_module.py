@@ -186,11 +186,11 @@ class TaskModule:
 
 def seed_all(seed: int, device: torch.device) -> None:
     """Seed every global generator that a reference on `device` may draw from."""
-    if device.type == "cpu":
+    if device.type == "cuda":
+        torch.manual_seed(seed)
+    else:
         # torch.manual_seed would note the stack of each call, for GPUs that nobody opens.
         torch.default_generator.manual_seed(seed)
-    else:
-        torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
 
