@@ -23,12 +23,12 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.sdk.local import Services
-from kernel_foundry.sdk.suite_run.entry import EntryState
-from kernel_foundry.sdk.suite_run.plan import SuitePlan, WholeBudget
-from kernel_foundry.sdk.suite_run.results import results_of
-from kernel_foundry.sdk.suite_run.store.store import SuiteStore
-from kernel_foundry.sdk.suite_run.suite_run import run_suite
-from kernel_foundry.sdk.suite_run.summary import summary_of
+from kernel_foundry.sdk.suite.entry import EntryState
+from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget
+from kernel_foundry.sdk.suite.results import results_of
+from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.suite_run import run_suite
+from kernel_foundry.sdk.suite.summary import summary_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 

@@ -11,8 +11,8 @@ from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.suites.formats import FORMATS
-from kernel_foundry.sdk.suites.writing import ImportedSuite, import_suite
+from kernel_foundry.sdk.task_import.formats import FORMATS
+from kernel_foundry.sdk.task_import.writing import ImportedSuite, import_suite
 
 
 @click.command()

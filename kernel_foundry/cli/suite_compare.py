@@ -12,8 +12,8 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_show import open_results
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.suite_run.comparison import Change, SuiteComparison, compare
-from kernel_foundry.sdk.suite_run.estimate_text import difference_text, noise_text, ratio_text
+from kernel_foundry.sdk.suite.comparison import Change, SuiteComparison, compare
+from kernel_foundry.sdk.suite.estimate_text import difference_text, noise_text, ratio_text
 
 _STYLES = {
     Change.FASTER: "green",

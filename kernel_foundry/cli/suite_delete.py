@@ -10,9 +10,9 @@ from kernel_foundry.cli.output import print_text
 from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.suite_run.entry import EntryState
-from kernel_foundry.sdk.suite_run.store.store import SuiteStore
-from kernel_foundry.sdk.suite_run.suite import Suite
+from kernel_foundry.sdk.suite.entry import EntryState
+from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.suite import Suite
 
 
 @click.command("delete")

@@ -12,8 +12,8 @@ from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.paths import suites_path
-from kernel_foundry.sdk.suite_run.entry import EntryState
-from kernel_foundry.sdk.suite_run.store.store import SuiteStore
+from kernel_foundry.sdk.suite.entry import EntryState
+from kernel_foundry.sdk.suite.store.store import SuiteStore
 
 
 @click.command("list")

@@ -14,10 +14,10 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.loop.progress import RunResult, VerdictEvent
-from kernel_foundry.sdk.suite_run.entry import EntryState, SuiteEntry
-from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate
-from kernel_foundry.sdk.suite_run.progress import EntryEvent, RunEvent, SuiteEvent, WaitEvent
-from kernel_foundry.sdk.suite_run.suite import Suite
+from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
+from kernel_foundry.sdk.suite.estimate import SuiteEstimate
+from kernel_foundry.sdk.suite.progress import EntryEvent, RunEvent, SuiteEvent, WaitEvent
+from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.verdict_text import headline_text
 
 _ENDED_SHOWN: Final = 12

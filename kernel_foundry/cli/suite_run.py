@@ -27,16 +27,16 @@ from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
-from kernel_foundry.sdk.suite_run.entry import EntryState, entries_of
-from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate, estimated, pace_of
-from kernel_foundry.sdk.suite_run.plan import SuitePlan, WholeBudget, read_plan
-from kernel_foundry.sdk.suite_run.results import results_of
-from kernel_foundry.sdk.suite_run.starting_points import check_start_from
-from kernel_foundry.sdk.suite_run.store.store import SuiteStore
-from kernel_foundry.sdk.suite_run.suite import Suite
-from kernel_foundry.sdk.suite_run.suite_run import devices_of, run_suite
-from kernel_foundry.sdk.suite_run.summary import summary_of
-from kernel_foundry.sdk.suite_run.tables import suite_object
+from kernel_foundry.sdk.suite.entry import EntryState, entries_of
+from kernel_foundry.sdk.suite.estimate import SuiteEstimate, estimated, pace_of
+from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget, read_plan
+from kernel_foundry.sdk.suite.results import results_of
+from kernel_foundry.sdk.suite.starting_points import check_start_from
+from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.sdk.suite.suite_run import devices_of, run_suite
+from kernel_foundry.sdk.suite.summary import summary_of
+from kernel_foundry.sdk.suite.tables import suite_object
 
 
 @click.command("run")

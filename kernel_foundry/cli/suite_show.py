@@ -18,14 +18,14 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.report.suite_report import write_suite_report
-from kernel_foundry.sdk.suite_run.estimate_text import number_text, ratio_text, share_text
-from kernel_foundry.sdk.suite_run.kernelbench_files import baseline_times, eval_results, level_of
-from kernel_foundry.sdk.suite_run.numbers.fast_p import THRESHOLDS
-from kernel_foundry.sdk.suite_run.results import FASTEST, EntryResult, results_of
-from kernel_foundry.sdk.suite_run.store.store import SuiteStore
-from kernel_foundry.sdk.suite_run.suite import Suite
-from kernel_foundry.sdk.suite_run.summary import BaselineNumbers, SuiteSummary, summary_of
-from kernel_foundry.sdk.suite_run.tables import csv_text, suite_object
+from kernel_foundry.sdk.suite.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
+from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
+from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.sdk.suite.summary import BaselineNumbers, SuiteSummary, summary_of
+from kernel_foundry.sdk.suite.tables import csv_text, suite_object
 from kernel_foundry.sdk.verdict_text import doubt_text, headline_text
 
 

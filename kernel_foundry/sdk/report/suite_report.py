@@ -5,10 +5,10 @@ from pathlib import Path
 
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.report.environment import report_environment
-from kernel_foundry.sdk.suite_run.estimate_text import number_text, ratio_text, share_text
-from kernel_foundry.sdk.suite_run.results import FASTEST, EntryResult
-from kernel_foundry.sdk.suite_run.suite import Suite
-from kernel_foundry.sdk.suite_run.summary import summary_of
+from kernel_foundry.sdk.suite.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
+from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.sdk.suite.summary import summary_of
 
 
 def write_suite_report(suite: Suite, results: Sequence[EntryResult], path: Path) -> None:

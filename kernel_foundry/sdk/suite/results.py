@@ -1,0 +1,85 @@
+"""What each run of a suite came to, as the archive has it."""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.evaluation import Evaluation, speedup_interval_of, speedup_of
+from kernel_foundry.errors import RunNotFoundError
+from kernel_foundry.ports import Archive
+from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
+from kernel_foundry.sdk.suite.numbers.speedup_change import MeasuredSpeedup
+from kernel_foundry.sdk.suite.suite import Suite
+
+FASTEST = "fastest"
+"""Stands for the fastest baseline of each workload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryResult:
+    """One run of a suite and its winner."""
+
+    entry: SuiteEntry
+    winner: Elite | None = None
+    """Of a run that goes on, the best so far; None where nothing passed."""
+
+    @property
+    def verdict(self) -> Evaluation | None:
+        """The winner's verdict."""
+        return None if self.winner is None else self.winner.evaluation
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether a trivial answer passes the task."""
+        found = self.verdict
+        marked = found is not None and found.trust is Trust.DEGENERATE
+        return marked or bool(self.entry.progress.degeneracies)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Names of the baselines that were timed on every timed workload."""
+        if self.verdict is None:
+            return ()
+        timed = [w for w in self.verdict.workloads if not w.held_out]
+        names = [b.name for b in timed[0].baselines]
+        return tuple(n for n in names if all(n in (b.name for b in w.baselines) for w in timed))
+
+    def speedup(self, baseline: str) -> MeasuredSpeedup | None:
+        """Return the winner's speed-up over a baseline, or `FASTEST`; None without either."""
+        if self.verdict is None:
+            return None
+        name = "" if baseline == FASTEST else baseline
+        value = speedup_of(self.verdict.workloads, name)
+        interval = speedup_interval_of(self.verdict.workloads, name)
+        if value is None or interval is None:
+            return None
+        return MeasuredSpeedup(value=value, low=interval[0], high=interval[1])
+
+    @property
+    def effective_bits(self) -> float | None:
+        """Of the winner's least exact workload; None where none was audited."""
+        audit = None if self.verdict is None else self.verdict.precision
+        return None if audit is None else audit.effective_bits
+
+    @property
+    def own_share(self) -> float | None:
+        """Least share of device time in the winner's own kernels; None without a winner."""
+        if self.verdict is None:
+            return None
+        timed = [w for w in self.verdict.workloads if w.timing]
+        return min(1.0 if w.own_share is None else w.own_share for w in timed)
+
+
+async def results_of(archive: Archive, suite: Suite) -> tuple[EntryResult, ...]:
+    """Return the result of every run of a suite, in order; runs that were deleted have none."""
+    return tuple([await _result(archive, entry) for entry in suite.entries])
+
+
+async def _result(archive: Archive, entry: SuiteEntry) -> EntryResult:
+    if entry.state not in (EntryState.FINISHED, EntryState.BEGUN):
+        return EntryResult(entry=entry)
+    try:
+        return EntryResult(entry=entry, winner=await winner(archive, entry.run))
+    except RunNotFoundError:
+        return EntryResult(entry=entry)

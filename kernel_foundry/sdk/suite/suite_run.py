@@ -1,0 +1,359 @@
+"""Makes the runs of a suite: one at a time on each device, until all have ended or a budget has.
+
+Each run is an optimisation like any other (`sdk/optimization.py`), under a name that follows from
+the suite's. So a suite that was killed goes on as its runs do: what is finished in the archive is
+taken as it is, what was begun is resumed there, and nothing is judged twice. The queue on disk
+(`store/`) holds what the archive does not know: device and budget of each run, and why one was
+refused. What a run gets of the suite's budget is computed in `budget_shares.py`.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from kernel_foundry.domain.archive import LEASE_SECONDS, Run, RunBudget, RunState
+from kernel_foundry.errors import (
+    BackendUnavailableError,
+    CorruptArchiveError,
+    InvalidArgumentError,
+    IsolationUnavailableError,
+    KernelFoundryError,
+    LlmConfigurationError,
+    LlmUnavailableError,
+    PackageMissingError,
+    RunHeldError,
+    RunNotFoundError,
+    StatusCode,
+    TaskBeyondModelsError,
+    TaskInvalidError,
+    TaskRefusedError,
+)
+from kernel_foundry.ports import Evaluator
+from kernel_foundry.process_identity import new_holder
+from kernel_foundry.sdk.local import Services
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, RunResult
+from kernel_foundry.sdk.optimization import optimize, resume
+from kernel_foundry.sdk.suite.budget_shares import left_of, minutes_share, share, whole_share
+from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite.progress import (
+    EntryEvent,
+    RunEvent,
+    SuiteListener,
+    WaitEvent,
+)
+from kernel_foundry.sdk.suite.starting_points import starting_points
+from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.suite import Suite
+
+MOST_ATTEMPTS: Final = 3
+"""Times that a run may fail while all services answer, before it counts as failed."""
+
+PATIENCE_SECONDS: Final = 600.0
+"""How long a service may be away before the suite ends, to go on later."""
+
+_FIRST_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 30.0
+
+_REFUSED: Final = (TaskRefusedError, TaskInvalidError, TaskBeyondModelsError)
+_ENDS_THE_SUITE: Final = (
+    BackendUnavailableError,
+    CorruptArchiveError,
+    IsolationUnavailableError,
+    LlmConfigurationError,
+    LlmUnavailableError,
+    PackageMissingError,
+)
+"""What every other run would meet as well."""
+
+
+async def run_suite(
+    services: Services, store: SuiteStore, suite: Suite, listener: SuiteListener
+) -> None:
+    """Make the runs of `suite` that have not ended; `suite` and `store` say what came of each.
+
+    `Suite.begin_again` before it takes up what was refused or failed.
+
+    Raises:
+        RunHeldError: another process works on the suite.
+        BackendUnavailableError: the evaluator has none of the devices.
+        KernelFoundryError: a service is away for too long, or every run would fail.
+    """
+    store.hold(suite, new_holder())
+    try:
+        for entry in suite.entries:
+            if entry.state is EntryState.BEGUN:  # also what its caller has taken up again
+                store.write(suite, entry)
+        await services.generator.check_models(suite.plan.models)
+        devices = await devices_of(services.evaluator, suite.plan.devices)
+        await _SuiteRun(services, store, suite, devices, listener).run()
+    finally:
+        store.free(suite)
+
+
+async def devices_of(evaluator: Evaluator, named: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ids of the evaluator's devices that are named, or of a kind that is.
+
+    Raises:
+        BackendUnavailableError: there is none of a name.
+    """
+    there = [device.id for device in (await evaluator.capabilities()).devices]
+    found: dict[str, None] = {}
+    for name in named:
+        matching = [one for one in there if name in (one, one.partition(":")[0])]
+        if not matching:
+            raise BackendUnavailableError(
+                f"the evaluator has no device {name}, only {', '.join(there) or 'none'}",
+                device=name,
+            )
+        found |= dict.fromkeys(matching)
+    return tuple(found)
+
+
+class _SuiteRun:
+    """One process's work on a suite."""
+
+    def __init__(
+        self,
+        services: Services,
+        store: SuiteStore,
+        suite: Suite,
+        devices: tuple[str, ...],
+        listener: SuiteListener,
+    ) -> None:
+        self._services = services
+        self._store = store
+        self._suite = suite
+        self._plan = suite.plan
+        self._devices = devices
+        self._listener = listener
+        self._waiting = deque(e for e in suite.entries if e.state is EntryState.WAITING)
+        self._begun = {
+            device: deque(
+                e
+                for e in suite.entries
+                if e.state is EntryState.BEGUN and e.progress.device == device
+            )
+            for device in devices
+        }
+        self._used_before_s = suite.used_seconds
+        self._started_s = time.monotonic()
+
+    async def run(self) -> None:
+        """Work on all devices until nothing is left to do, or no budget."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for device in self._devices:
+                    group.create_task(self._keep_working(device))
+        except ExceptionGroup as failures:
+            raise _first(failures) from failures
+
+    async def _keep_working(self, device: str) -> None:
+        while (entry := self._next(device)) is not None:
+            self._write(entry, EntryState.BEGUN)
+            await self._work(entry)
+
+    def _next(self, device: str) -> SuiteEntry | None:
+        """The next run for a device, which has its budget; None: there is none."""
+        if self._begun[device]:
+            return self._begun[device].popleft()
+        if not self._waiting:
+            return None
+        budget = self._budget()
+        if budget is None:
+            return None
+        entry = self._waiting.popleft()
+        entry.progress.device, entry.progress.budget = device, budget
+        return entry
+
+    def _budget(self) -> RunBudget | None:
+        """What the next waiting run gets; None where the suite's budget is used up."""
+        each, whole = self._plan.each, self._plan.whole
+        waiting = len(self._waiting)
+        ended = [e.progress for e in self._suite.entries if e.has_ended]
+        begun = [e.progress.budget for e in self._suite.entries if e.state is EntryState.BEGUN]
+        usd = left_of(
+            whole.cost_usd, sum(p.cost_usd for p in ended), sum(b.cost_usd or 0.0 for b in begun)
+        )
+        tokens = left_of(
+            whole.tokens, sum(p.tokens for p in ended), sum(b.tokens or 0 for b in begun)
+        )
+        minutes = left_of(None if whole.hours is None else 60 * whole.hours, self._used_s() / 60, 0)
+        given = RunBudget(
+            evaluations=each.evaluations,
+            minutes=minutes_share(
+                minutes, each.minutes, waiting=waiting, workers=len(self._devices)
+            ),
+            cost_usd=share(usd, each.cost_usd, waiting),
+            tokens=whole_share(tokens, each.tokens, waiting),
+            requests_per_minute=each.requests_per_minute,
+        )
+        is_used_up = 0 in (given.minutes, given.cost_usd, given.tokens)
+        return None if is_used_up else given
+
+    async def _work(self, entry: SuiteEntry) -> None:
+        """Make one run, however often a service goes away meanwhile."""
+        away_since_s: float | None = None
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            started_s = time.monotonic()
+            try:
+                with _timed(entry.progress):
+                    await self._make(entry)
+            except _REFUSED as error:
+                entry.progress.reason = error.message
+                state = EntryState.REFUSED
+            except (*_ENDS_THE_SUITE, asyncio.CancelledError):
+                self._write(entry, EntryState.BEGUN)
+                raise
+            except KernelFoundryError as error:
+                answering = await self._services_answer()
+                away_since_s = None if answering else away_since_s or started_s
+                entry.progress.attempts += answering
+                entry.progress.reason = error.message
+                state = _after_failure(entry, error)
+                if isinstance(error, RunHeldError):
+                    pause_s = LEASE_SECONDS  # of a process that was killed elsewhere
+                if away_since_s and time.monotonic() - away_since_s > PATIENCE_SECONDS:
+                    self._write(entry, state)
+                    raise
+            else:
+                entry.progress.reason = ""
+                state = EntryState.FINISHED
+            self._write(entry, state)
+            if state is not EntryState.BEGUN:
+                return
+            waits = WaitEvent(entry=entry, reason=entry.progress.reason, seconds=pause_s)
+            self._listener(waits)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _make(self, entry: SuiteEntry) -> None:
+        """Begin the run, go on with it, or take what it came to."""
+        plan, progress = self._plan, entry.progress
+
+        def listen(event: Event) -> None:
+            if isinstance(event, AdmissionEvent):
+                progress.degeneracies = event.admission.degeneracies
+            self._listener(RunEvent(entry=entry, event=event))
+
+        budget = _loop_budget(progress.budget, plan.stop_at)
+        try:
+            found = await self._services.archive.get_run(entry.run)
+        except RunNotFoundError:
+            ended = await optimize(
+                self._services,
+                entry.task,
+                language=plan.language,
+                device=progress.device,
+                models=plan.models,
+                budget=budget,
+                limits=plan.limits,
+                run=entry.run,
+                strategy=plan.strategy,
+                seed=entry.seed,
+                in_flight=plan.in_flight,
+                without=plan.without,
+                start_from=starting_points(plan.start_from, entry.task.name, self._store),
+                listener=listen,
+            )
+            self._take(entry, ended)
+            return
+        _check_own(entry, found)
+        if found.state is RunState.FINISHED:
+            await self._take_finished(entry, found)
+            return
+        ended = await resume(
+            self._services,
+            entry.run,
+            budget=Budget() if found.budget else budget,
+            limits=plan.limits,
+            in_flight=plan.in_flight,
+            listener=listen,
+        )
+        self._take(entry, ended)
+
+    def _take(self, entry: SuiteEntry, ended: RunResult) -> None:
+        entry.progress.evaluations = ended.spent.evaluations
+        entry.progress.cost_usd = ended.spent.cost_usd
+        entry.progress.tokens = ended.spent.tokens
+
+    async def _take_finished(self, entry: SuiteEntry, run: Run) -> None:
+        """Take what a run came to whose end was not recorded here: this process was killed."""
+        account = await self._services.generator.account(run.spec.name)
+        entry.progress.evaluations = run.evaluation_count
+        entry.progress.cost_usd = max(run.cost_usd, sum(s.usd for s in account.spend))
+        entry.progress.tokens = sum(s.prompt_tokens + s.completion_tokens for s in account.spend)
+
+    async def _services_answer(self) -> bool:
+        """Whether all three services are there: then a failure is the run's own."""
+        try:
+            await self._services.evaluator.capabilities()
+            await self._services.generator.list_models()
+            await self._services.archive.get_run("")
+        except RunNotFoundError:
+            return True
+        except KernelFoundryError:
+            return False
+        return True
+
+    def _write(self, entry: SuiteEntry, state: EntryState) -> None:
+        entry.state = state
+        self._suite.used_seconds = self._used_s()
+        self._store.write(self._suite, entry)
+        self._listener(EntryEvent(entry=entry))
+
+    def _used_s(self) -> float:
+        return self._used_before_s + time.monotonic() - self._started_s
+
+
+def _after_failure(entry: SuiteEntry, error: KernelFoundryError) -> EntryState:
+    """Where a run stands that failed for no fault of a candidate: it is tried again, or not."""
+    may_pass = error.code is StatusCode.UNAVAILABLE or isinstance(error, RunHeldError)
+    is_over = not may_pass or entry.progress.attempts >= MOST_ATTEMPTS
+    return EntryState.FAILED if is_over else EntryState.BEGUN
+
+
+@contextlib.contextmanager
+def _timed(progress: Progress) -> Iterator[None]:
+    """Add the time that is spent here, however it ends."""
+    started_s = time.monotonic()
+    try:
+        yield
+    finally:
+        progress.seconds += time.monotonic() - started_s
+
+
+def _loop_budget(given: RunBudget, stop_at: float | None) -> Budget:
+    return Budget(
+        evaluations=given.evaluations,
+        minutes=given.minutes,
+        cost_usd=given.cost_usd,
+        tokens=given.tokens,
+        requests_per_minute=given.requests_per_minute,
+        stop_at=stop_at,
+    )
+
+
+def _check_own(entry: SuiteEntry, found: Run) -> None:
+    """Refuse a run that was not made by this suite.
+
+    Raises:
+        InvalidArgumentError: its task or its seed is another.
+    """
+    spec = found.spec
+    if spec.task.digest != entry.task.digest or spec.seed != entry.seed:
+        raise InvalidArgumentError(
+            f"run {entry.run} has another task or seed: begin the suite under another name",
+            field="suite",
+            run=entry.run,
+        )
+
+
+def _first(failures: ExceptionGroup[Exception]) -> Exception:
+    """The first failure itself: callers catch its type, not a group."""
+    inner = failures.exceptions[0]
+    return _first(inner) if isinstance(inner, ExceptionGroup) else inner

@@ -1,5 +1,0 @@
-"""A suite of tasks as one job: its plan, its queue on disk, its runs, and the field's numbers.
-
-`plan.py` reads what to do, `suite_run.py` does it, `store/` remembers where each run stands. The
-verdicts themselves are in the archive. Tasks of other projects become task files in `sdk/suites`.
-"""

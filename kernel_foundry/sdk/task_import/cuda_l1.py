@@ -1,0 +1,55 @@
+"""CUDA-L1: KernelBench's tasks as JSON Lines, the reference's text in a field."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.kernelbench import check_reference
+from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
+from kernel_foundry.shown_value import shown
+
+_REFERENCE = "ref_code"
+
+
+def is_cuda_l1(files: SuiteFiles) -> bool:
+    """Return whether a file of JSON Lines has the field of references in its first line."""
+    return any(_begins_with_reference(files, path) for path in files.ending(".jsonl"))
+
+
+def read_cuda_l1(files: SuiteFiles) -> Iterator[Entry]:
+    """Return an entry for each line of each file of JSON Lines."""
+    for path in files.ending(".jsonl"):
+        try:
+            yield from (_entry(path, number, line) for number, line in files.lines(path))
+        except NotRepresentableError as error:
+            yield Entry(source=path, name=path, reason=str(error))
+
+
+def _begins_with_reference(files: SuiteFiles, path: str) -> bool:
+    try:
+        return any(_REFERENCE in line for _, line in [next(files.lines(path), (0, ""))])
+    except NotRepresentableError:
+        return False
+
+
+def _entry(path: str, number: int, line: str) -> Entry:
+    source = f"{path}, line {number}"
+    try:
+        record = _record(line)
+    except NotRepresentableError as error:
+        return Entry(source=source, name=source, reason=str(error))
+    level, task = record.get("level_id"), record.get("task_id")
+    is_named = type(level) in (int, str) and type(task) in (int, str)
+    name = f"level{shown(level)}_{shown(task)}".replace("'", "") if is_named else source
+    try:
+        check_reference(record[_REFERENCE], source)
+    except NotRepresentableError as error:
+        return Entry(source=source, name=name, reason=str(error))
+    return Entry(source=source, name=name, reference=record[_REFERENCE])
+
+
+def _record(line: str) -> dict[str, Any]:
+    record = plain_json(line, "the line")
+    if isinstance(record, dict) and isinstance(record.get(_REFERENCE), str):
+        return record
+    raise NotRepresentableError(f"no object with a text {_REFERENCE!r}: {shown(record)}")

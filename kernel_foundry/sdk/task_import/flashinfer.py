@@ -1,0 +1,215 @@
+"""FlashInfer Trace and SOL-ExecBench: a definition with axes, tensors and a function `run`.
+
+The workloads of a definition lie in JSON Lines beside it (`workload.jsonl`), or in the tree
+`workloads/` beside `definitions/`.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from kernel_foundry.printable import printable
+from kernel_foundry.sdk.task_import.definition import Definition, read_definition
+from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.settings import (
+    MOST_SETTINGS,
+    Setting,
+    SettingGroup,
+    is_size,
+    literal,
+    setting_groups,
+)
+from kernel_foundry.sdk.task_import.source_text import extended
+from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
+from kernel_foundry.shown_value import shown
+
+_DEFINITION: Final = "definition.json"
+_WORKLOADS: Final = "workload.jsonl"
+_LONGEST_DESCRIPTION: Final = 16_384
+
+
+def is_flashinfer(files: SuiteFiles) -> bool:
+    """Return whether there is a definition."""
+    return bool(_definitions(files))
+
+
+def read_flashinfer(files: SuiteFiles) -> Iterator[Entry]:
+    """Return an entry for each group of a definition's workloads, and for each one left out."""
+    for path in _definitions(files):
+        name = PurePosixPath(path).stem
+        if name == "definition":
+            name = PurePosixPath(path).parent.name or files.name
+        try:
+            yield from _entries(files, path, name)
+        except NotRepresentableError as error:
+            yield Entry(source=path, name=name, reason=str(error))
+
+
+def _definitions(files: SuiteFiles) -> list[str]:
+    return [
+        path
+        for path in files.ending(".json")
+        if PurePosixPath(path).name == _DEFINITION or "definitions" in path.split("/")[:-1]
+    ]
+
+
+def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
+    content = files.json(path)
+    beside = files.beside(path, "reference.py")
+    if isinstance(content, dict) and not content.get("reference") and files.has(beside):
+        content["reference"] = files.text(beside)
+    definition = read_definition(content)
+    if isinstance(content.get("name"), str) and content["name"]:
+        name = content["name"]
+    settings: list[Setting] = []
+    tolerances: list[Any] = []
+    for where, workload in _workloads(files, path):
+        try:
+            settings.append(Setting(values=_values(definition, workload)))
+            tolerances.append(workload.get("tolerance"))
+        except NotRepresentableError as error:
+            yield Entry(source=where, name=f"{name}_{where}", reason=str(error))
+    if not 0 < len(settings) <= MOST_SETTINGS:
+        raise NotRepresentableError(f"{len(settings)} workloads, expected 1 to {MOST_SETTINGS}")
+    sidecar, notes = _tolerance(tolerances)
+    if content.get("constraints"):
+        notes += ("constraints: the workloads alone keep to them",)
+    if isinstance(content.get("description"), str) and content["description"]:
+        sidecar["instructions"] = printable(content["description"])[:_LONGEST_DESCRIPTION]
+    for number, group in enumerate(setting_groups(settings), 1):
+        yield Entry(
+            source=path if number == 1 else f"{path}, workloads {number}",
+            name=name if number == 1 else f"{name}_{number}",
+            reference=_text(definition, group),
+            settings={**_workload_settings(definition, group), **sidecar},
+            notes=notes,
+        )
+
+
+def _workloads(files: SuiteFiles, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each workload of a definition, with where it stands."""
+    if PurePosixPath(path).name == _DEFINITION:
+        listed = files.beside(path, _WORKLOADS)
+    else:
+        parts = list(PurePosixPath(path).with_suffix(".jsonl").parts)
+        parts[len(parts) - 1 - parts[::-1].index("definitions")] = "workloads"
+        listed = "/".join(parts)
+    for number, line in files.lines(listed):
+        where = f"{listed}, line {number}"
+        record = plain_json(line, where)
+        workload = record.get("workload", record) if isinstance(record, dict) else record
+        if not isinstance(workload, dict):
+            raise NotRepresentableError(f"{where}: no workload: {shown(record)}")
+        yield where, workload
+
+
+def _values(definition: Definition, workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Axes, scalars, and how each input is made: the values of a setting."""
+    axes, inputs = workload.get("axes") or {}, workload.get("inputs") or {}
+    if not isinstance(axes, dict) or not isinstance(inputs, dict):
+        raise NotRepresentableError("axes or inputs is no object")
+    values: dict[str, Any] = {}
+    for name in definition.sizes:
+        if not is_size(axes.get(name)):
+            raise NotRepresentableError(f"axis {name}: no size: {shown(axes.get(name))}")
+        values[f"axis {name}"] = axes[name]
+    for name in definition.inputs:
+        made = inputs.get(name) or {"type": "random"}
+        kind = made.get("type") if isinstance(made, dict) else None
+        if kind == "scalar":
+            literal(made.get("value"))
+            # As text: a number of the call, which no workload of ours may change.
+            values[f"scalar {name}"] = literal(made.get("value"))
+        elif kind == "custom" and definition.entry_point:
+            values[f"kind {name}"] = "custom"
+        elif kind == "random":
+            definition.inputs[name].check_random()
+            values[f"kind {name}"] = "random"
+        else:
+            raise NotRepresentableError(f"input {name}: values of type {shown(kind)}")
+    return values
+
+
+def _tolerance(stated: list[Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The sidecar's tolerance, where all workloads have one that a task can have."""
+    given = [t for t in stated if t is not None]
+    if not given:
+        return {}, ()
+    first = given[0]
+    if len(given) < len(stated) or any(t != first for t in given) or not isinstance(first, dict):
+        return {}, ("tolerance: differs between workloads, derived at admission",)
+    bounds = {"rtol": first.get("max_rtol"), "atol": first.get("max_atol")}
+    if not all(map(_is_bound, bounds.values())):
+        return {}, ("tolerance: derived at admission",)
+    others = sorted(str(key)[:100] for key in set(first) - {"max_rtol", "max_atol"})
+    notes = (f"tolerance: {', '.join(others)}; every element counts",) if others else ()
+    return {"tolerance": bounds}, notes
+
+
+def _is_bound(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+
+
+def _workload_settings(definition: Definition, group: SettingGroup) -> dict[str, Any]:
+    names = {f"axis {name}": size for name, size in definition.sizes.items()}
+    names["held_out"] = "held_out"
+    listed = [{names[key]: value for key, value in one.items()} for one in group.workloads]
+    return {"workloads": listed} if listed else {}
+
+
+def _parameters(definition: Definition) -> list[str]:
+    """Names of the inputs in `forward`, where `run` and `result` have a meaning."""
+    used = {"self", "run", "result"}
+    found = []
+    for name in definition.inputs:
+        while name in used:  # two inputs differ, but not from a changed one
+            name += "_"  # noqa: PLW2901
+        used.add(name)
+        found.append(name)
+    return found
+
+
+def _text(definition: Definition, group: SettingGroup) -> str:
+    """The task file's text for a group of workloads."""
+    made = []
+    for name, tensor in definition.inputs.items():
+        if f"scalar {name}" in group.constants:
+            made.append(group.constants[f"scalar {name}"])
+        elif group.constants[f"kind {name}"] == "custom":
+            made.append(f'made["{name}"]')
+        else:
+            made.append(tensor.random())
+    axes = [f'"{name}": {text}' for name, text in definition.axes.items()]
+    scalars = [
+        f'"{key.split()[1]}": {text}'
+        for key, text in group.constants.items()
+        if key.startswith("scalar ")
+    ]
+    call = (
+        f"{definition.entry_point}({{{', '.join([*axes, *scalars])}}}, torch.get_default_device())"
+    )
+    custom = f"    made = {call}\n" if "custom" in group.constants.values() else ""
+    arguments = ", ".join(_parameters(definition))
+    values = "".join(f"        {text},\n" for text in made)
+    outputs = ", ".join(f'result["{name}"]' for name in definition.outputs)
+    added = f"""
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, {arguments}):
+        result = run({arguments})
+        return ({outputs},) if isinstance(result, dict) else result
+
+
+def get_inputs():
+{custom}    return [
+{values}    ]
+
+
+def get_init_inputs():
+    return []
+"""
+    sizes = {definition.sizes[key.split()[1]]: value for key, value in group.sizes.items()}
+    return extended(definition.reference, sizes, added)

@@ -1,0 +1,246 @@
+"""GPU MODE: a folder a task, with `task.yml` and `reference.py`, which may import its neighbours.
+
+The task file holds the reference with the modules of the suite that it imports, one after the
+other, and a `Model` that calls `ref_kernel`.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
+from kernel_foundry.printable import printable
+from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.settings import (
+    MOST_SETTINGS,
+    Setting,
+    SettingGroup,
+    literal,
+    setting_groups,
+)
+from kernel_foundry.sdk.task_import.source_text import (
+    bound_names,
+    check_identifier,
+    check_keywords,
+    extended,
+    free_names,
+    function_of,
+    keywords_of,
+    parsed,
+)
+from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
+from kernel_foundry.shown_value import shown
+
+_TASK: Final = "task.yml"
+_REFERENCE: Final = "reference.py"
+_SEED: Final = "seed"
+_MAPPINGS: Final = {"dict", "Dict", "Mapping", "TypedDict"}
+_LONGEST_DESCRIPTION: Final = 16_384
+
+
+def is_gpu_mode(files: SuiteFiles) -> bool:
+    """Return whether there is a `task.yml`."""
+    return bool(files.named(_TASK))
+
+
+def read_gpu_mode(files: SuiteFiles) -> Iterator[Entry]:
+    """Return the entries of each folder with a `task.yml`, one for each group of settings."""
+    for path in files.named(_TASK):
+        name = "_".join(PurePosixPath(path).parts[-3:-1]) or files.name
+        try:
+            yield from _entries(files, path, name)
+        except NotRepresentableError as error:
+            yield Entry(source=path, name=name, reason=str(error))
+
+
+def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
+    try:
+        task = read_yaml(files.text(path))
+    except PlainYamlError as error:
+        raise NotRepresentableError(f"{_TASK}: {error}") from error
+    if not isinstance(task, dict):
+        raise NotRepresentableError(f"{_TASK}: expected keys with values, got {shown(task)}")
+    if task.get("multi_gpu"):
+        raise NotRepresentableError("runs on several GPUs")
+    modules = _modules(task)
+    text = "".join(_Inlined(files, path, modules).text(modules.get("reference", _REFERENCE)))
+    tree = parsed(text, _REFERENCE)
+    generate = _check(tree)
+    settings = {"instructions": _description(task)} if task.get("description") else {}
+    for number, group in enumerate(setting_groups(_settings(task, generate)), 1):
+        part = "" if number == 1 else f"_{number}"
+        where = path if number == 1 else f"{path}, settings {number}"
+        if not group.is_timed:
+            reason = f"only tests, no benchmark, with {shown(dict(group.constants))}"
+            yield Entry(source=where, name=name + part, reason=reason)
+            continue
+        reference, workloads = _task_file(text, tree, generate, group)
+        yield Entry(
+            source=where,
+            name=name + part,
+            reference=reference,
+            settings={**({"workloads": workloads} if workloads else {}), **settings},
+            notes=_notes(task, tree),
+        )
+
+
+def _modules(task: Mapping[str, Any]) -> dict[str, str]:
+    """Paths of the modules that a task lists, by the names they are imported by."""
+    listed = task.get("files") or []
+    if not isinstance(listed, list):
+        raise NotRepresentableError(f"files: expected a list, got {shown(listed)}")
+    found = {"task": "task.py", "utils": "utils.py"}
+    for item in listed:
+        if isinstance(item, dict) and str(item.get("name", "")).endswith(".py"):
+            found[str(item["name"]).removesuffix(".py")] = str(item.get("source", ""))
+    return found
+
+
+class _Inlined:
+    """A module's text with those of the suite that it imports before it, each once."""
+
+    def __init__(self, files: SuiteFiles, task: str, modules: Mapping[str, str]) -> None:
+        self._files = files
+        self._task = task
+        self._modules = modules
+        self._begun: set[str] = set()
+        self._owner: dict[str, str] = {}
+
+    def text(self, source: str) -> Iterator[str]:
+        """Return the texts, of what is imported first."""
+        path = self._files.beside(self._task, source)
+        self._begun.add(path)
+        text = self._files.text(path)
+        tree = parsed(text, path)
+        lines = text.splitlines(keepends=True)
+        local = [node for node in ast.walk(tree) if self._is_local(node)]
+        for node in local:
+            if not isinstance(node, ast.ImportFrom) or node not in tree.body or node.level:
+                raise NotRepresentableError(
+                    f"{path}, line {node.lineno}: expected `from module import …` at the top level"  # type: ignore[attr-defined]
+                )
+            if node.module == "__future__":
+                replaced: list[str] = []
+            else:
+                wanted = self._modules[node.module or ""]
+                if self._files.beside(self._task, wanted) not in self._begun:
+                    yield from self.text(wanted)
+                replaced = [f"{a.asname} = {a.name}" for a in node.names if a.asname]
+            _replace(lines, node, tree, replaced)
+        self._check_owners(tree, path)
+        yield "".join(lines).strip() + "\n\n\n"
+
+    def _is_local(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.ImportFrom):
+            return bool(node.level) or node.module in {*self._modules, "__future__"}
+        names = node.names if isinstance(node, ast.Import) else []
+        return any(alias.name.split(".")[0] in self._modules for alias in names)
+
+    def _check_owners(self, tree: ast.Module, path: str) -> None:
+        """Refuse two modules that define the same name: in one file the later would win."""
+        imports = ast.Module(
+            body=[n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)],
+            type_ignores=[],
+        )
+        for name in bound_names(tree) - bound_names(imports):
+            if self._owner.setdefault(name, path) != path:
+                raise NotRepresentableError(f"{path} and {self._owner[name]} both define {name}")
+
+
+def _replace(lines: list[str], node: ast.ImportFrom, tree: ast.Module, by: list[str]) -> None:
+    first, last = node.lineno, node.end_lineno or node.lineno
+    for other in tree.body:
+        if other is not node and other.lineno <= last and (other.end_lineno or 0) >= first:
+            raise NotRepresentableError(f"line {first}: an import beside another statement")
+    for index in range(first - 1, last):
+        lines[index] = "\n"
+    lines[first - 1] = "".join(f"{line}\n" for line in by) or "\n"
+
+
+def _check(tree: ast.Module) -> ast.FunctionDef:
+    """Return `generate_input`, where a `ref_kernel` decides what is right."""
+    generate = function_of(tree, "generate_input")
+    if generate is None or function_of(tree, "ref_kernel") is None:
+        raise NotRepresentableError("no ref_kernel or no generate_input: nothing to compare with")
+    if {"Model", "get_inputs"} & bound_names(tree):
+        raise NotRepresentableError("it has a Model or a get_inputs of its own")
+    check = function_of(tree, "check_implementation")
+    if check and not any(isinstance(n, ast.Name) and n.id == "ref_kernel" for n in ast.walk(check)):
+        raise NotRepresentableError("its check_implementation does not compare with ref_kernel")
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(t, ast.Name) and t.id == "input_t" for t in targets):
+            words = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node)}
+            if words & _MAPPINGS:
+                raise NotRepresentableError("its input holds dictionaries (input_t)")
+    return generate
+
+
+def _settings(task: Mapping[str, Any], generate: ast.FunctionDef) -> list[Setting]:
+    found = []
+    for key in ("benchmarks", "tests"):
+        specs = task.get(key) or []
+        if not isinstance(specs, list) or not all(isinstance(spec, dict) for spec in specs):
+            raise NotRepresentableError(f"{key}: expected a list of settings, got {shown(specs)}")
+        for spec in specs:
+            values = {
+                check_identifier(name, f"{key}: the key"): value
+                for name, value in spec.items()
+                if name != _SEED
+            }
+            for value in values.values():
+                literal(value)
+            check_keywords(generate, {*values, _SEED}, values)
+            found.append(Setting(values=values, timed=key == "benchmarks"))
+    if not 0 < len(found) <= MOST_SETTINGS:
+        raise NotRepresentableError(f"{len(found)} tests and benchmarks, expected 1 to 256")
+    return found
+
+
+def _task_file(
+    text: str, tree: ast.Module, generate: ast.FunctionDef, group: SettingGroup
+) -> tuple[str, list[dict[str, Any]]]:
+    """The text for a group of settings, and its workloads."""
+    names = free_names(group.sizes, bound_names(tree))
+    given = {key: literal(value) for key, value in group.constants.items()} | names
+    if _SEED in keywords_of(generate):
+        given[_SEED] = "random.getrandbits(31)"
+    arguments = ", ".join(f"{name}={value}" for name, value in given.items())
+    added = f"""
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, *data):
+        return ref_kernel(data if len(data) > 1 else data[0])
+
+
+def get_inputs():
+    import random
+
+    data = generate_input({arguments})
+    return list(data) if isinstance(data, (tuple, list)) else [data]
+
+
+def get_init_inputs():
+    return []
+"""
+    sizes = {names[key]: value for key, value in group.sizes.items()}
+    renamed = {**names, "held_out": "held_out"}
+    workloads = [{renamed[key]: value for key, value in one.items()} for one in group.workloads]
+    return extended(text, sizes, added), workloads
+
+
+def _description(task: Mapping[str, Any]) -> str:
+    description = task["description"]
+    return printable(description)[:_LONGEST_DESCRIPTION] if isinstance(description, str) else ""
+
+
+def _notes(task: Mapping[str, Any], tree: ast.Module) -> tuple[str, ...]:
+    notes = []
+    if "check_implementation" in bound_names(tree):
+        notes.append("check_implementation: outputs are compared with those of ref_kernel")
+    if task.get("ranking_by") == "last":
+        notes.append("ranking_by last: every workload counts")
+    return tuple(notes)

@@ -1,0 +1,57 @@
+"""KernelBench and what shares its form: one Python file a task, which is a task file as it stands.
+
+Folders `level*/` with `19_ReLU.py` (KernelBench, METR's filtered set), `reference/<category>/`
+(MultiKernelBench), or any folder of such files. Its form in JSON Lines is in `cuda_l1.py`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
+from kernel_foundry.task_source import missing_names, parse_reference
+
+_LEVEL = re.compile(r"level_?\d+")
+
+
+def is_kernelbench(files: SuiteFiles) -> bool:
+    """Return whether there are Python files."""
+    return bool(files.ending(".py"))
+
+
+def read_kernelbench(files: SuiteFiles) -> Iterator[Entry]:
+    """Return an entry for each Python file in a folder of tasks."""
+    for path in _task_paths(files):
+        name = "_".join(PurePosixPath(path).with_suffix("").parts[-2:])
+        try:
+            text = files.text(path)
+            check_reference(text, path)
+        except NotRepresentableError as error:
+            yield Entry(source=path, name=name, reason=str(error))
+        else:
+            yield Entry(source=path, name=name, reference=text)
+
+
+def check_reference(text: str, where: str) -> None:
+    """Refuse a text that is no task.
+
+    Raises:
+        NotRepresentableError: it is no Python, or lacks a name that every task has.
+    """
+    try:
+        tree = parse_reference(text, file_name=where)
+    except TaskInvalidError as error:
+        raise NotRepresentableError(error.message) from error
+    if missing := missing_names(tree):
+        raise NotRepresentableError(f"no {' and no '.join(missing)}")
+
+
+def _task_paths(files: SuiteFiles) -> list[str]:
+    """Where the suite has folders of levels or categories, the files in them alone."""
+    found = [path for path in files.ending(".py") if PurePosixPath(path).name != "__init__.py"]
+    parents = {path: PurePosixPath(path).parts[:-1] for path in found}
+    levels = [path for path in found if any(map(_LEVEL.fullmatch, parents[path]))]
+    categories = [path for path in found if "reference" in parents[path][:-1]]
+    return levels or categories or found

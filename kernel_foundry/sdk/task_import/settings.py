@@ -1,0 +1,117 @@
+"""Settings of an entry as workloads: integers become sizes of the task file, the rest stays in it.
+
+A task's workloads differ in sizes alone; settings that differ in anything else make tasks of their
+own.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kernel_foundry.sdk.task_import.entry import NotRepresentableError
+from kernel_foundry.shown_value import shown
+
+MOST_SETTINGS: Final = 256
+"""As many as a task has workloads."""
+_LARGEST: Final = 1 << 40
+_HELD_OUT_EACH: Final = 4
+_LONGEST_LITERAL: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What one run of an entry is called with."""
+
+    values: Mapping[str, Any]
+    timed: bool = True
+    """Whether the suite times it; the others are for correctness alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingGroup:
+    """Settings that differ in sizes alone: the workloads of one task."""
+
+    constants: Mapping[str, Any]
+    """Values that are no sizes, by name."""
+    sizes: Mapping[str, int]
+    """Values of the file's own sizes, by name: those of the first workload."""
+    workloads: list[dict[str, Any]] = field(default_factory=list)
+    """As a sidecar has them; empty if there are no sizes."""
+    is_timed: bool = True
+    """Whether any of them is timed."""
+
+
+def setting_groups(settings: Iterable[Setting]) -> list[SettingGroup]:
+    """Return the groups of settings, in the order in which each first appears.
+
+    Where the suite times all of a group, every fourth is held out, or the last of two or three.
+    """
+    found: dict[str, list[Setting]] = {}
+    for setting in settings:
+        kind = {name: None if is_size(v) else [v] for name, v in setting.values.items()}
+        found.setdefault(json.dumps(kind, sort_keys=True), []).append(setting)
+    return [_group(group) for group in found.values()]
+
+
+def is_size(value: Any) -> bool:
+    """Return whether a workload may override such a value."""
+    return type(value) is int and 0 < value <= _LARGEST
+
+
+def literal(value: Any) -> str:
+    """Return a value of JSON as Python writes it.
+
+    Raises:
+        NotRepresentableError: it is no finite value of JSON, or too long.
+    """
+    _check_plain(value, depth=0)
+    text = repr(value)
+    if len(text) > _LONGEST_LITERAL:
+        raise NotRepresentableError(f"a value of {len(text)} characters: {shown(value)}")
+    return text
+
+
+def _check_plain(value: Any, *, depth: int) -> None:
+    if isinstance(value, list) and depth < 8:
+        for item in value:
+            _check_plain(item, depth=depth + 1)
+    elif isinstance(value, dict) and depth < 8 and all(isinstance(key, str) for key in value):
+        for item in value.values():
+            _check_plain(item, depth=depth + 1)
+    elif isinstance(value, int) and value.bit_length() > 64:
+        raise NotRepresentableError(f"an integer beyond 64 bits: {shown(value)}")
+    elif not (
+        value is None
+        or isinstance(value, str | int)
+        or (isinstance(value, float) and math.isfinite(value))
+    ):
+        raise NotRepresentableError(f"no plain finite value: {shown(value)}")
+
+
+def _group(settings: list[Setting]) -> SettingGroup:
+    first = next((setting for setting in settings if setting.timed), settings[0])
+    sizes = {name: value for name, value in first.values.items() if is_size(value)}
+    constants = {name: value for name, value in first.values.items() if name not in sizes}
+    timed: dict[tuple[int, ...], bool] = {}
+    for setting in settings:
+        values = tuple(setting.values[name] for name in sizes)
+        timed[values] = timed.get(values, False) or setting.timed
+    ordered = sorted(timed, key=lambda values: not timed[values])
+    held_out = {values for values in ordered if not timed[values]}
+    if not held_out and len(ordered) > 1:
+        held_out = set(ordered[_HELD_OUT_EACH - 1 :: _HELD_OUT_EACH] or ordered[-1:])
+    workloads = [
+        {
+            **dict(zip(sizes, values, strict=True)),
+            **({"held_out": True} if values in held_out else {}),
+        }
+        for values in ordered
+    ]
+    return SettingGroup(
+        constants=constants,
+        sizes=sizes,
+        workloads=workloads if sizes else [],
+        is_timed=any(timed.values()),
+    )

@@ -1,0 +1,198 @@
+"""What a suite came to: its summary, its comparison with another one, its files and its report."""
+
+import asyncio
+import csv
+import io
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.plain import to_json
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.sdk.report.suite_report import write_suite_report
+from kernel_foundry.sdk.suite.comparison import Change, compare
+from kernel_foundry.sdk.suite.entry import EntryState
+from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite.matrix import matrix_of
+from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
+from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.sdk.suite.summary import summary_of
+from kernel_foundry.sdk.suite.tables import csv_text, suite_object
+from tests.sdk.suite.small_suite import plan_of, services_in, work
+
+NAMES = ("level1_19_ReLU", "level1_20_LeakyReLU", "level2_3_<script>x", "=odd")
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Suite, tuple[EntryResult, ...]]:
+    """A suite of four tasks and what it came to."""
+    folder = tmp_path_factory.mktemp("suite")
+    tasks = tuple(Task(name=name, reference=f"class Model: n = '{name}'\n") for name in NAMES)
+
+    async def make() -> tuple[Suite, tuple[EntryResult, ...]]:
+        services = services_in(folder)
+        suite = await work(folder, plan_of(4, tasks=tasks), services)
+        return suite, await results_of(services.archive, suite)
+
+    return asyncio.run(make())
+
+
+def unsolved(result: EntryResult, state: EntryState = EntryState.FINISHED) -> EntryResult:
+    """Return the same run without a winner."""
+    return EntryResult(entry=replace(result.entry, state=state))
+
+
+def slower(result: EntryResult, factor: float) -> EntryResult:
+    """Return the same run with a winner that takes `factor` times as long."""
+    assert result.winner is not None
+    verdict = result.winner.evaluation
+    workloads = []
+    for workload in verdict.workloads:
+        assert workload.timing is not None
+        low, high = (factor * bound for bound in workload.timing.ci95_ns)
+        timing = replace(
+            workload.timing, median_ns=factor * workload.timing.median_ns, ci95_ns=(low, high)
+        )
+        workloads.append(replace(workload, timing=timing))
+    elite: Elite = replace(result.winner, evaluation=replace(verdict, workloads=tuple(workloads)))
+    return replace(result, winner=elite)
+
+
+def test_every_winner_is_counted(ended: tuple[Suite, tuple[EntryResult, ...]]) -> None:
+    suite, results = ended
+    found = summary_of(results)
+    assert (found.tasks, found.unfinished, found.degenerate) == (4, (), ())
+    assert found.correctness is not None
+    assert found.correctness.value == 1.0
+    assert [one.baseline for one in found.baselines] == [FASTEST, "eager"]
+    assert found.evaluations == sum(e.progress.evaluations for e in suite.entries)
+    assert found.own_share is not None
+    assert found.own_share.value == 1.0
+
+
+def test_what_did_not_end_or_says_little_is_apart(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    _, results = ended
+    begun = unsolved(results[1], EntryState.BEGUN)
+    refused = unsolved(results[2], EntryState.REFUSED)
+    trivial = replace(results[3].entry.progress, degeneracies=("zeros pass",))
+    degenerate = replace(results[3], entry=replace(results[3].entry, progress=trivial))
+    found = summary_of([results[0], begun, refused, degenerate])
+    assert found.tasks == 2
+    assert found.unfinished == (NAMES[1],)
+    assert found.degenerate == (NAMES[3],)
+    assert found.refused == 1
+    assert found.correctness is not None
+    assert found.correctness.value == 0.5
+
+
+def test_a_suite_is_no_faster_than_itself(ended: tuple[Suite, tuple[EntryResult, ...]]) -> None:
+    _, results = ended
+    found = compare("a", results, "b", results)
+    assert found.count(Change.NO_CHANGE_SHOWN) == 4
+    assert found.ratio is not None
+    assert (found.ratio.low, found.ratio.high) == (1.0, 1.0)
+    assert found.expected_by_chance == pytest.approx(0.2)
+
+
+def test_changes_of_tasks_are_named(ended: tuple[Suite, tuple[EntryResult, ...]]) -> None:
+    _, results = ended
+    new = [slower(results[0], 2.0), unsolved(results[1]), slower(results[2], 0.5)]
+    found = compare("a", results, "b", new)
+    changes = [task.change for task in found.tasks]
+    assert changes == [Change.SLOWER, Change.LOST, Change.FASTER]
+    assert found.left_out == (NAMES[3],)
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(1.0)
+    assert found.correctness is not None
+    assert found.correctness.value == pytest.approx(-1 / 3)
+    back = compare("b", new, "a", results)
+    assert [task.change for task in back.tasks] == [Change.FASTER, Change.SOLVED, Change.SLOWER]
+
+
+def test_a_matrix_has_a_column_for_each_suite(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    suite, results = ended
+    other = [slower(results[0], 2.0), unsolved(results[1])]
+    found = matrix_of([(suite.plan, results), (replace(suite.plan, name="other"), other)])
+    assert [column.suite for column in found.suites] == ["small", "other"]
+    assert [row.task for row in found.tasks] == list(NAMES)
+    first, second = found.tasks[0].cells
+    assert first.speedup is not None
+    assert second.speedup is not None
+    assert second.speedup.value == pytest.approx(first.speedup.value / 2)
+    assert (found.tasks[1].cells[1].counts, found.tasks[1].cells[1].speedup) == (True, None)
+    assert not found.tasks[2].cells[1].counts
+    assert found.suites[1].correctness is not None
+    assert found.suites[1].correctness.value == 0.5
+
+
+def test_kernelbenchs_files_give_kernelbenchs_fast_p(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    _, results = ended
+    level1 = [r for r in results if level_of(r.entry.task.name) == "1"]
+    level1.append(unsolved(level1.pop()))
+    samples = json.loads(to_json(eval_results(level1)))
+    times = json.loads(to_json(baseline_times(level1, "eager")))["level1"]
+    assert list(samples) == ["19", "20"]
+    assert list(times) == ["19_ReLU.py"]
+    assert samples["20"][0]["runtime"] == -1.0
+    correct = np.array([of[0]["correctness"] for of in samples.values()])
+    speedup = times["19_ReLU.py"]["mean"] / samples["19"][0]["runtime"]
+    (_, eager) = summary_of(level1).baselines
+    for fast in eager.fast:
+        expected = np.mean(correct & (np.array([speedup, 0.0]) > fast.p))
+        assert fast.share.value == pytest.approx(expected)
+
+
+def test_tables_have_a_row_for_each_run_and_no_formulas(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    suite, results = ended
+    rows = list(csv.DictReader(io.StringIO(csv_text([*results[1:], unsolved(results[0])]))))
+    assert [row["task"] for row in rows] == [*NAMES[1:3], "'=odd", NAMES[0]]
+    assert float(rows[0]["speedup_fastest"]) > 0
+    assert rows[3]["speedup_fastest"] == ""
+    assert json.loads(to_json(suite_object(suite, results)))["summary"]["tasks"] == 4
+
+
+class _Tags(HTMLParser):
+    """Collects the tags that load or run something, and the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.active: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "iframe") or {name for name, _ in attrs} & {"src", "href", "onload"}:
+            self.active.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_report_shows_every_task_and_runs_nothing(
+    ended: tuple[Suite, tuple[EntryResult, ...]], tmp_path: Path
+) -> None:
+    suite, results = ended
+    failed = unsolved(results[0], EntryState.FAILED)
+    failed.entry.progress = replace(failed.entry.progress, reason="<script>alert(1)</script>")
+    path = tmp_path / "reports" / "suite.html"
+    write_suite_report(suite, [failed, *results[1:]], path)
+    page = _Tags()
+    page.feed(path.read_text())
+    assert page.active == []
+    assert "<script>alert(1)</script>" in page.text
+    assert all(name in page.text for name in NAMES)
+    with pytest.raises(InvalidArgumentError, match="cannot be written"):
+        write_suite_report(suite, results, path / "below a file.html")

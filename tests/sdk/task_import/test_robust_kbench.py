@@ -1,0 +1,119 @@
+"""robust-kbench's folders become tasks whose workloads are its settings."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator_svc.judge.reference.task_module import TaskModule
+from kernel_foundry.sdk.task_file import read_task
+from tests.sdk.task_import.suite_folder import imported, reasons
+
+MODULE = '''\
+"""A module of our own in the suite's form."""
+
+import torch
+import torch.nn as nn
+
+features = "taken"
+
+
+def forward_fn(x, weight, eps):
+    return x / (x.abs().mean(-1, keepdim=True) + eps) * weight
+
+
+class Model(nn.Module):
+    def __init__(self, features=4, eps=1e-5):
+        super(Model, self).__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.randn(features))
+
+    def forward(self, x, fn=forward_fn):
+        return fn(x, self.weight, self.eps)
+
+
+def get_inputs(batch=2, features=4):
+    return [torch.randn(batch, features)]
+
+
+input_names = ["x", "weight"]
+'''
+
+CONFIG = {
+    "single_input_configs": [{"batch": 8}],
+    "single_init_configs": [{"eps": 1e-5}],
+    "single_shared_configs": [{"features": 16}],
+    "multi_input_configs": [{"batch": 8}, {"batch": 3}],
+    "multi_init_configs": [{"eps": 1e-5}],
+    "multi_shared_configs": [{"features": 16}, {"features": 33}],
+}
+
+
+def _suite(config: object, module: str = MODULE) -> dict[str, str]:
+    return {
+        "tasks/scale/func_forward.py": module,
+        "tasks/scale/config_forward.json": json.dumps(config),
+    }
+
+
+def test_settings_become_workloads_and_a_share_is_held_out(tmp_path: Path) -> None:
+    suite = imported(tmp_path, _suite(CONFIG))
+    assert (suite.format, reasons(suite)) == ("robust-kbench", {})
+    task = read_task(tmp_path / "out/tasks_scale.py")
+    named = [(w.name, w.held_out) for w in task.workloads]
+    assert named == [
+        ("features_size=16,batch=8", False),
+        ("features_size=33,batch=8", False),
+        ("features_size=16,batch=3", False),
+        ("features_size=33,batch=3", True),
+    ]
+
+
+def test_the_judge_runs_the_produced_file(tmp_path: Path) -> None:
+    imported(tmp_path, _suite(CONFIG))
+    task = read_task(tmp_path / "out/tasks_scale.py")
+    module = TaskModule(task, task.workloads[3], torch.device("cpu"))
+    (x,) = module.input_values(seed=1)
+    assert x.shape == (3, 33)
+    assert module.model(x).shape == (3, 33)
+    assert module.model.eps == 1e-5
+    module.close()
+
+
+def test_settings_that_differ_in_more_than_sizes_are_tasks_of_their_own(tmp_path: Path) -> None:
+    config = {**CONFIG, "multi_init_configs": [{"eps": 1e-5}, {"eps": 0.5}]}
+    suite = imported(tmp_path, _suite(config))
+    assert [done.task for done in suite.imported] == ["tasks_scale", "tasks_scale_2"]
+    assert "eps=0.5" in (tmp_path / "out/tasks_scale_2.py").read_text()
+
+
+def test_a_backward_pass_is_named_with_its_reason(tmp_path: Path) -> None:
+    suite = imported(tmp_path, {**_suite(CONFIG), "tasks/scale/func_backward.py": MODULE})
+    assert len(suite.imported) == 1
+    assert "backward pass" in reasons(suite)["tasks/scale/func_backward.py"]
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ([], "expected an object"),
+        ({}, "no settings"),
+        ({"multi_input_configs": [{"batch": 1}] * 300}, "more than 256"),
+        ({"multi_input_configs": 3}, "expected a list"),
+        ({"multi_input_configs": [{"x): import os #": 1}]}, "no plain name"),
+        ({"multi_input_configs": [{"class": 1}]}, "no plain name"),
+        ({"multi_input_configs": [{"unknown": 1}]}, "does not take unknown"),
+        ({"multi_init_configs": [{"eps": 10**30}]}, "beyond 64 bits"),
+        ({"multi_init_configs": [{"eps": "x" * 3000}]}, "characters"),
+        ({"multi_shared_configs": [{"nothing": 1}]}, "neither Model nor get_inputs"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path, config: object, reason: str) -> None:
+    found = reasons(imported(tmp_path, _suite(config)))
+    assert reason in found["tasks/scale/func_forward.py"]
+
+
+def test_a_folder_without_settings_is_named(tmp_path: Path) -> None:
+    suite = imported(tmp_path, {"tasks/scale/func_forward.py": MODULE})
+    assert "No such file" in reasons(suite)["tasks/scale/func_forward.py"]
