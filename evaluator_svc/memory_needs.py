@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, SEED_COUNT
+from evaluator_svc.messages.draw import OUTPUT_SLOTS, SEED_COUNT
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.plan.dtypes import DTYPE_BYTES
 

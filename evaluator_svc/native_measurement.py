@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evaluator_svc.messages.exchange import MeasurementSettings
+from evaluator_svc.messages.measurement import MeasurementSettings
 from kernel_foundry.domain.evaluation import ClockBlock
 
 

@@ -6,7 +6,7 @@ lets it; before and behind it is a page that belongs to nobody.
 
 from typing import Final
 
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES
+from evaluator_svc.messages.draw import ALIGNMENT_BYTES
 
 PAGE_BYTES: Final = 4096
 """Of the host; devices have larger ones."""

@@ -15,7 +15,7 @@ from typing import Any
 from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.judge.judge import Judge
 from evaluator_svc.judge.process_state import ProcessState, TaskStates, state_warning
-from evaluator_svc.messages.exchange import RunComparison
+from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesReply,

@@ -36,23 +36,20 @@ from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.memory_needs import USABLE_SHARE
-from evaluator_svc.messages.exchange import (
-    Draw,
-    JudgeFacts,
-    KeptOutput,
-    MeasurementSettings,
-    RunComparison,
-)
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.judge import (
     ChangeReply,
     ComparisonProbeReply,
     DescribeReply,
+    JudgeFacts,
     KeptClaim,
     KeptVerdict,
     MemoryHeld,
     PrecisionReply,
     RangesReply,
 )
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact

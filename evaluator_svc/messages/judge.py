@@ -1,17 +1,13 @@
-"""What the supervisor asks a judge; the answers are `exchange` and domain types."""
+"""What the supervisor asks a judge; most answers are in `draw`, `comparison` and the domain."""
 
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import (
-    KeptOutput,
-    MeasurementSettings,
-    RangeVerdict,
-    RunComparison,
-)
+from evaluator_svc.messages.comparison import RangeVerdict, RunComparison
 from evaluator_svc.messages.locked import WorkloadNames
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.evaluation import Baseline, PrecisionAudit
+from kernel_foundry.domain.evaluation import Baseline, Fact, PrecisionAudit
 from kernel_foundry.domain.task import Task, Tolerance
 
 
@@ -324,3 +320,11 @@ class MemoryHeld:
     peak_bytes: int
     """Most that the judge's own tensors took while it worked on the draw, those of other draws
     included; 0 where torch does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeFacts:
+    """What the judge's process is, for evidence."""
+
+    process_id: int
+    facts: tuple[Fact, ...]

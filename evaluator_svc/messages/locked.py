@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluator_svc.messages.exchange import Draw, KeptOutput, MeasurementSettings
+from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor

@@ -12,7 +12,7 @@ from functools import singledispatch
 from typing import Any, Final
 
 from evaluator_svc.behaviour import Scope
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS
+from evaluator_svc.messages.draw import OUTPUT_SLOTS
 from evaluator_svc.messages.inspect import InspectReply
 from evaluator_svc.messages.locked import (
     BindReply,

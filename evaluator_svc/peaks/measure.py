@@ -8,7 +8,7 @@ import statistics
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurementSettings
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.peaks.matrix_kernels import (
     MATRIX_KERNELS,
     STEPS_OF_A_BLOCK,

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, MeasurementSettings, TensorSlot
+from evaluator_svc.messages.draw import ALIGNMENT_BYTES, Draw, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     DoneReply,
@@ -30,6 +30,7 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WorkloadNames,
 )
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.build.build import (
     BuildFailure,
     BuildResult,

@@ -6,7 +6,7 @@ Unusual values are drawn in `value_ranges.py`.
 import secrets
 from concurrent.futures import Future
 
-from evaluator_svc.messages.exchange import SEED_COUNT
+from evaluator_svc.messages.draw import SEED_COUNT
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.runner_calls import DrawnInputs

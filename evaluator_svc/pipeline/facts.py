@@ -2,7 +2,8 @@
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.exchange import SEED_COUNT, JudgeFacts
+from evaluator_svc.messages.draw import SEED_COUNT
+from evaluator_svc.messages.judge import JudgeFacts
 from evaluator_svc.own_version import own_version
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry.domain.request import EvaluationRequest

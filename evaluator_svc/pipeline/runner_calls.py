@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.exchange import Draw, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     LoadReply,

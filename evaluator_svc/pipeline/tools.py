@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_svc import tools
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import CandidateFailure, LoadRequest
 from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
 from evaluator_svc.tools import rerun_folder

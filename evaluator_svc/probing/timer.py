@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurementSettings
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.peaks.own_kernels import OwnTimes, OwnWorkload, own_kernels
 from evaluator_svc.probing.timer_kernels import SPINS_NS, TIMER_KERNELS
 from kernel_foundry.domain.finding import Figure

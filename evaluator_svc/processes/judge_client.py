@@ -7,14 +7,8 @@ import logging
 import threading
 from typing import Any, Final
 
-from evaluator_svc.messages.exchange import (
-    Draw,
-    JudgeFacts,
-    KeptOutput,
-    MeasurementSettings,
-    RangeVerdict,
-    RunComparison,
-)
+from evaluator_svc.messages.comparison import RangeVerdict, RunComparison
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesReply,
@@ -27,6 +21,7 @@ from evaluator_svc.messages.judge import (
     DescribeRequest,
     DrawRequest,
     JudgeConfigure,
+    JudgeFacts,
     KeptClaim,
     KeptVerdict,
     LoadSeedRequest,
@@ -46,6 +41,7 @@ from evaluator_svc.messages.judge import (
     VerifyRequest,
 )
 from evaluator_svc.messages.locked import DoneReply, OwnFailure
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.processes.channel import ChannelError, ChannelTimeoutError
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange

@@ -7,7 +7,8 @@ has them for one call, and its own again. When such calls are made is in `timing
 from collections.abc import Sequence
 from typing import Any
 
-from evaluator_svc.messages.exchange import Draw, GuestRows, TensorSlot
+from evaluator_svc.messages.draw import Draw, TensorSlot
+from evaluator_svc.messages.measurement import GuestRows
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.shared_sets import SharedSets

@@ -10,7 +10,7 @@ inputs that a kernel could have written. What lies around private copies is look
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from evaluator_svc.messages.exchange import POISON_BYTE, TensorSlot
+from evaluator_svc.messages.draw import POISON_BYTE, TensorSlot
 from evaluator_svc.placement import whole
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.shared_sets import SharedSets

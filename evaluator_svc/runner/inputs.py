@@ -7,7 +7,7 @@ them is in `loaded_workload.py`.
 from collections.abc import Iterator
 from typing import Any
 
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.processes.channel import close_descriptors
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.faults import memory_faults

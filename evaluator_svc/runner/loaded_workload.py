@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import (
     PoolReady,
     RunReply,

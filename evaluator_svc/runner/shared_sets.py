@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, POISON_BYTE, Draw, TensorSlot
+from evaluator_svc.messages.draw import ALIGNMENT_BYTES, POISON_BYTE, Draw, TensorSlot
 from evaluator_svc.placement import PAGE_BYTES
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.surroundings import Place, Range, Surroundings

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evaluator_svc.messages.exchange import KeptOutput, RedrawRows
 from evaluator_svc.messages.locked import TimeReply, TimeRequest
+from evaluator_svc.messages.measurement import KeptOutput, RedrawRows
 from evaluator_svc.native_measurement import clock_blocks, measure_options
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import LoadRequest
 from kernel_foundry.domain.plain import from_json, to_json
 

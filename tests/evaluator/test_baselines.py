@@ -17,7 +17,7 @@ from evaluator_svc.devices.baseline_watch import (
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.hardware.host_load import HostLoad
-from evaluator_svc.messages.exchange import MeasurementSettings
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.timing.baseline_check import check_baselines
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import Admission

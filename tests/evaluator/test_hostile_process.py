@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.messages.exchange import KeptOutput, MeasurementSettings
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
@@ -25,6 +24,7 @@ from evaluator_svc.messages.locked import (
     TranslationUnit,
     WorkloadNames,
 )
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher

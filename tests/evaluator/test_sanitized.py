@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.pipeline import tools
 from evaluator_svc.pipeline.tools import sanitized
 from kernel_foundry.domain.check import CheckKind, CheckResult

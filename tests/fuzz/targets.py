@@ -13,7 +13,6 @@ from typing import Final
 
 from evaluator_svc.cubin import elf
 from evaluator_svc.inspector import inspect_ptx, inspect_spirv
-from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -32,6 +31,7 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WorkloadNames,
 )
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.messages.plausible import ImplausibleError, check_answer
 from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.policy.source import check_source

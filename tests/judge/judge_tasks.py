@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry_native import _core as native

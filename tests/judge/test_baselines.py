@@ -10,7 +10,7 @@ from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
-from evaluator_svc.messages.exchange import MeasurementSettings
+from evaluator_svc.messages.measurement import MeasurementSettings
 from kernel_foundry.domain.evaluation import Baseline, Timing
 from tests.domain_values import timing_of
 from tests.judge.judge_tasks import SOFTMAX, make_task

@@ -8,7 +8,7 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
-from evaluator_svc.messages.exchange import KeptOutput, MeasurementSettings
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry_native import device_kind
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, RunnerSide, make_task

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.comparison import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.finding import FindingKind

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, MeasurementSettings
+from evaluator_svc.messages.draw import ALIGNMENT_BYTES, OUTPUT_SLOTS
+from evaluator_svc.messages.measurement import MeasurementSettings
 from kernel_foundry.domain.evaluation import StopReason
 from kernel_foundry.errors import InvalidArgumentError
 from tests.judge.judge_tasks import (

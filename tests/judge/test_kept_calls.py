@@ -10,8 +10,8 @@ from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.comparison import precision
 from evaluator_svc.judge.timed_calls.call_inputs import CallValues
-from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
+from evaluator_svc.messages.measurement import KeptOutput
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task, Tolerance

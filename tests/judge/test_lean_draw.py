@@ -9,7 +9,9 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.comparison import precision
 from evaluator_svc.judge.comparison.digest import Digester
-from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import RUN_COUNT
+from evaluator_svc.messages.measurement import KeptOutput
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task

@@ -6,7 +6,7 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
-from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.comparison import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from tests.judge.judge_tasks import TOLERANCE, RunnerSide, make_task

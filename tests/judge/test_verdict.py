@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, KeptOutput, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import OUTPUT_SLOTS
+from evaluator_svc.messages.measurement import KeptOutput
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import EACH_MEMORY_AND_SIZE, SCALED, SOFTMAX, RunnerSide, make_task

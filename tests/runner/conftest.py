@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from evaluator_svc.call_draws import draws_file
-from evaluator_svc.messages.exchange import (
-    OUTPUT_SLOTS,
-    Draw,
-    KeptOutput,
-    MeasurementSettings,
-    TensorSlot,
-)
+from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
@@ -36,6 +30,7 @@ from evaluator_svc.messages.locked import (
     WithoutKernels,
     WorkloadNames,
 )
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.placement import PAGE_BYTES, place
 from evaluator_svc.processes.channel import ChannelError, close_descriptors
 from evaluator_svc.processes.forking import BUILDER, RUNNER

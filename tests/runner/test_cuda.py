@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
+from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw
 from evaluator_svc.messages.locked import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -10,7 +10,7 @@ import pytest
 import kernel_foundry_native as native
 from evaluator_svc.builder.prepare import prepare
 from evaluator_svc.languages import Toolchain
-from evaluator_svc.messages.exchange import Draw, TensorSlot
+from evaluator_svc.messages.draw import Draw, TensorSlot
 from evaluator_svc.messages.locked import LoadRequest, PrepareRequest, WorkloadNames
 from evaluator_svc.tools import SanitizerTool, profile, rerun_command, sanitize
 from evaluator_svc.tools.rerun import SeparateMemory

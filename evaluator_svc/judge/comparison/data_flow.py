@@ -19,7 +19,7 @@ from evaluator_svc.judge.comparison.verify import (
 )
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.messages.exchange import RunComparison
+from evaluator_svc.messages.comparison import RunComparison
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

@@ -28,8 +28,9 @@ from evaluator_svc.judge.comparison.verify import (
 )
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.timed_calls.call_inputs import CallValues
-from evaluator_svc.messages.exchange import KeptOutput, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.judge import KeptClaim, PrecisionReply
+from evaluator_svc.messages.measurement import KeptOutput
 from kernel_foundry.domain.check import CheckKind
 from kernel_foundry.domain.evaluation import effective_bits
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

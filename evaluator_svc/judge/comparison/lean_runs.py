@@ -16,7 +16,8 @@ from evaluator_svc.judge.comparison.verify import (
     verdict_on_runs,
 )
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.messages.exchange import RUN_COUNT, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import RUN_COUNT
 from kernel_foundry_native import _core as native
 
 _SLOT = 0

@@ -13,7 +13,7 @@ import torch
 from evaluator_svc.judge.comparison.borders import border_finding
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.messages.exchange import POISON_BYTES
+from evaluator_svc.messages.draw import POISON_BYTES
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native

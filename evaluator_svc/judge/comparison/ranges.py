@@ -12,7 +12,7 @@ from evaluator_svc.judge.comparison.non_finite import wrong_numbers
 from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.comparison import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

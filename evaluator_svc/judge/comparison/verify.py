@@ -30,7 +30,8 @@ from evaluator_svc.judge.comparison.rounded_codes import allowed_codes
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.timed_calls.call_inputs import CallValues
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import OUTPUT_SLOTS
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance

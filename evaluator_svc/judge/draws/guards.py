@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
-from evaluator_svc.messages.exchange import TensorSlot
+from evaluator_svc.messages.draw import TensorSlot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ from evaluator_svc.judge.timed_calls.call_inputs import (
 )
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
-from evaluator_svc.messages.exchange import POISON_BYTES, Draw, TensorSlot
+from evaluator_svc.messages.draw import POISON_BYTES, Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError

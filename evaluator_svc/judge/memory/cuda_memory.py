@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
-from evaluator_svc.messages.exchange import RedrawRows
+from evaluator_svc.messages.measurement import RedrawRows
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry_native import DriverUnavailableError, device_kind

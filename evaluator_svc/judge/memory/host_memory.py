@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from evaluator_svc.messages.exchange import RedrawRows
+from evaluator_svc.messages.measurement import RedrawRows
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry_native import _core as native
 

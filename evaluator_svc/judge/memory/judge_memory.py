@@ -12,7 +12,7 @@ import torch
 
 from evaluator_svc.judge.memory.cuda_memory import CudaMemory
 from evaluator_svc.judge.memory.host_memory import HostMemory
-from evaluator_svc.messages.exchange import RedrawRows
+from evaluator_svc.messages.measurement import RedrawRows
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry_native import _core as native
 

@@ -7,7 +7,7 @@ to kernels (`placement`).
 from collections.abc import Sequence
 
 from evaluator_svc.memory_needs import tensor_bytes
-from evaluator_svc.messages.exchange import TensorSlot
+from evaluator_svc.messages.draw import TensorSlot
 from evaluator_svc.placement import PAGE_BYTES, place
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 

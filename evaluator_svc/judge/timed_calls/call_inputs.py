@@ -21,7 +21,7 @@ from evaluator_svc.judge.reference.name_table import dtype_name
 from evaluator_svc.judge.tensors.structure import structures
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
-from evaluator_svc.messages.exchange import RedrawRows
+from evaluator_svc.messages.measurement import RedrawRows
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.errors import TaskInvalidError
 

@@ -7,7 +7,7 @@ call from a timed one.
 import dataclasses
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunAgainRequest
 from evaluator_svc.pipeline.runner_calls import failure_of
 from evaluator_svc.processes.answers import ask_candidate

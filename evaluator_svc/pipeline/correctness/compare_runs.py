@@ -4,7 +4,8 @@ Where memory is short one seed follows the other in one shared buffer, and every
 before the next one begins.
 """
 
-from evaluator_svc.messages.exchange import RUN_COUNT, RunComparison
+from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.draw import RUN_COUNT
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, failure_of, run
 from evaluator_svc.processes.judge_client import JudgeClient

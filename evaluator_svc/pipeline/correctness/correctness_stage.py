@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc import diagnosis
-from evaluator_svc.messages.exchange import RunComparison
+from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate

@@ -8,7 +8,7 @@ under the same treatment: no address, neighbour, cache or count of calls tells w
 import random
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.pipeline.runner_calls import DrawnInputs
 from evaluator_svc.processes.judge_client import JudgeClient
 from kernel_foundry.domain.admission import ValueRange

@@ -7,8 +7,8 @@ at once. SYCL only: on a GPU the hardware shuffles anyway, and the vendor's sani
 
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.locked import CandidateFailure, ReorderReply, RunRequest
+from evaluator_svc.messages.measurement import KeptOutput
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, failure_of, run
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient

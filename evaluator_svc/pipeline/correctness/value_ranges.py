@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from evaluator_svc.memory_needs import has_ranges_size
-from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
 from evaluator_svc.pipeline.correctness.guest_calls import Guests

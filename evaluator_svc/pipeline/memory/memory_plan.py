@@ -13,7 +13,7 @@ from evaluator_svc.memory_needs import (
     lean_need,
     pool_bytes,
 )
-from evaluator_svc.messages.exchange import SEED_COUNT
+from evaluator_svc.messages.draw import SEED_COUNT
 from evaluator_svc.messages.locked import BoundWorkload
 from evaluator_svc.pipeline.workloads.generated_sizes import has_one_seed
 from evaluator_svc.pipeline.workloads.range_choice import RangeChoice

@@ -15,7 +15,6 @@ from typing import Final
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurementSettings
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     LoadRequest,
@@ -24,6 +23,7 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WorkloadNames,
 )
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.memory.memory_plan import MemoryPlan, pool_limit
 from evaluator_svc.pipeline.runner_calls import LAST_SECONDS, DrawnInputs, failure_of, load
 from evaluator_svc.pipeline.sweep.builds import BuiltConfiguration

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.exchange import MeasurementSettings
+from evaluator_svc.messages.measurement import MeasurementSettings
 from kernel_foundry.domain.evaluation import Baseline, Timing
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 

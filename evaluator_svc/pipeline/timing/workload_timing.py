@@ -12,7 +12,8 @@ from typing import Final
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.exchange import Draw, MeasurementSettings, RangeVerdict
+from evaluator_svc.messages.comparison import RangeVerdict
+from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -22,6 +23,7 @@ from evaluator_svc.messages.locked import (
     TimeReply,
     TimeRequest,
 )
+from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.guest_calls import Guests
 from evaluator_svc.pipeline.runner_calls import failure_of
