@@ -12,7 +12,7 @@ import torch
 import kernel_foundry_native
 from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.inputs.input_set import flatten_outputs
-from evaluator_svc.judge.inputs.parameters import redraw, redraw_rules
+from evaluator_svc.judge.inputs.parameters import new_parameters, parameter_rules
 from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.task import Task
@@ -113,7 +113,7 @@ def test_candidate_computes_the_reference(example, tmp_path) -> None:
     module = TaskModule(example.task, example.task.workloads[at], torch.device("cpu"))
     model = module.model
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    for path, value in redraw(redraw_rules(model), 5).items():
+    for path, value in new_parameters(parameter_rules(model), 5).items():
         state[path].copy_(value)
     arguments = read_arguments(model, module.input_values(6))
     tensors = dict(zip(arguments.names, (t.clone() for t in arguments.tensors), strict=True))

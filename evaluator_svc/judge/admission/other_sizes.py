@@ -12,7 +12,7 @@ import torch
 from evaluator_svc.judge.admission.screening import screen
 from evaluator_svc.judge.admission.tolerance import least, measure
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.parameters import redraw_rules
+from evaluator_svc.judge.inputs.parameters import parameter_rules
 from evaluator_svc.judge.inputs.prepared_workload import (
     PREPARATION_SEED,
     PreparedWorkload,
@@ -76,7 +76,7 @@ def _runs_on_host(task: Task, workload: Workload) -> bool:
     """Return whether the reference runs at all; a GPU's own assertion would end the judge."""
     host = TaskModule(task, workload, torch.device("cpu"))
     try:
-        InputSet(host, redraw_rules(host.model), PREPARATION_SEED).run()
+        InputSet(host, parameter_rules(host.model), PREPARATION_SEED).run()
     finally:
         host.close()
     return True

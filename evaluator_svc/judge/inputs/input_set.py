@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from evaluator_svc.judge.inputs.parameters import RedrawRule, redraw
+from evaluator_svc.judge.inputs.parameters import ParameterRule, new_parameters
 from evaluator_svc.judge.reference.arguments import Arguments, read_arguments
 from evaluator_svc.judge.reference.formats import WideningMode, widen_state, widened
 from evaluator_svc.judge.reference.task_module import TaskModule, seed_all
@@ -36,7 +36,7 @@ class InputSet:
     def __init__(
         self,
         module: TaskModule,
-        rules: tuple[RedrawRule, ...],
+        rules: tuple[ParameterRule, ...],
         seed: int,
         *,
         change: Callable[[torch.Tensor], torch.Tensor] | None = None,
@@ -49,7 +49,7 @@ class InputSet:
             changed = tuple(map(change, arguments.tensors))
             arguments = dataclasses.replace(arguments, tensors=changed)
         self.arguments: Arguments = arguments
-        self.state = redraw(rules, seed)
+        self.state = new_parameters(rules, seed)
         self._own: tuple[torch.Tensor, ...] | None = None
         self._expected: tuple[torch.Tensor, ...] | None = None
 

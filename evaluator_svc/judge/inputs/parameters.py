@@ -32,14 +32,14 @@ _VARIANCE: Final = "running_var"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RedrawRule:
+class ParameterRule:
     """How one tensor of the module's state is drawn anew."""
 
     path: str
     base: torch.Tensor
     """As the reference made it."""
     is_fixed: bool
-    """Not redrawn: integers, masks, tables."""
+    """Not drawn anew: integers, masks, tables."""
     is_free: bool = False
     """Of any value: neither fixed nor frozen, and finite."""
     keeps_sign: bool = False
@@ -50,7 +50,7 @@ class RedrawRule:
     """Standard deviation of the new values where `base` is zero; 0: zeros stay."""
 
 
-def redraw_rules(model: nn.Module, frozen: Container[str] = ()) -> tuple[RedrawRule, ...]:
+def parameter_rules(model: nn.Module, frozen: Container[str] = ()) -> tuple[ParameterRule, ...]:
     """Return the rules for the parameters, then the buffers, of `model`.
 
     Single zeros among other values stay (`dense`).
@@ -62,19 +62,19 @@ def redraw_rules(model: nn.Module, frozen: Container[str] = ()) -> tuple[RedrawR
     return tuple(_rules(model, frozen))
 
 
-def fixed(rule: RedrawRule) -> RedrawRule:
+def fixed(rule: ParameterRule) -> ParameterRule:
     """Return a rule by which a tensor stays as it is."""
-    return RedrawRule(path=rule.path, base=rule.base, is_fixed=True)
+    return ParameterRule(path=rule.path, base=rule.base, is_fixed=True)
 
 
-def dense(rule: RedrawRule) -> RedrawRule:
+def dense(rule: ParameterRule) -> ParameterRule:
     """Return a rule by which zeros of what may be of any value get values, too."""
     if not rule.is_free or rule.zero_deviation or bool(computable(rule.base).all()):
         return rule
     return replace(rule, zero_deviation=_zero_deviation(rule.base))
 
 
-def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
+def new_parameters(rules: tuple[ParameterRule, ...], seed: int) -> dict[str, torch.Tensor]:
     """Return new values by path. The same seed gives the same values on the same device."""
     # Not the seed itself: inputs start from it, and parameters must not repeat their values.
     device = rules[0].base.device if rules else torch.device("cpu")
@@ -82,7 +82,7 @@ def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
     return {rule.path: _new_values(rule, generator) for rule in rules}
 
 
-def _rules(model: nn.Module, frozen: Container[str]) -> Iterator[RedrawRule]:
+def _rules(model: nn.Module, frozen: Container[str]) -> Iterator[ParameterRule]:
     for path, parameter in model.named_parameters():
         is_fixed = not parameter.is_floating_point()
         yield _rule(path, parameter.detach(), is_fixed=is_fixed, is_frozen=path in frozen)
@@ -92,13 +92,13 @@ def _rules(model: nn.Module, frozen: Container[str]) -> Iterator[RedrawRule]:
         yield _rule(path, buffer.detach(), is_fixed=is_fixed, is_frozen=False)
 
 
-def _rule(path: str, base: torch.Tensor, *, is_fixed: bool, is_frozen: bool) -> RedrawRule:
+def _rule(path: str, base: torch.Tensor, *, is_fixed: bool, is_frozen: bool) -> ParameterRule:
     base = base.contiguous()
     if is_fixed or not base.numel():
-        return RedrawRule(path=path, base=base, is_fixed=is_fixed)
+        return ParameterRule(path=path, base=base, is_fixed=is_fixed)
     values = computable(base)
     is_zero = not bool(values.any())
-    return RedrawRule(
+    return ParameterRule(
         path=path,
         base=base,
         is_fixed=False,
@@ -114,7 +114,7 @@ def _zero_deviation(base: torch.Tensor) -> float:
     return min(_ZERO_VECTOR_DEVIATION, 1.0 / math.sqrt(fan_in))
 
 
-def _new_values(rule: RedrawRule, generator: torch.Generator) -> torch.Tensor:
+def _new_values(rule: ParameterRule, generator: torch.Generator) -> torch.Tensor:
     if rule.is_fixed:
         return rule.base.clone()
     shape, device = rule.base.shape, generator.device

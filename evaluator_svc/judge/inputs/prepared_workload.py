@@ -15,7 +15,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from evaluator_svc.judge.inputs.defined_values import DefinedValues
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.output_formats import output_roundings
-from evaluator_svc.judge.inputs.parameters import RedrawRule, dense, fixed, redraw, redraw_rules
+from evaluator_svc.judge.inputs.parameters import (
+    ParameterRule,
+    dense,
+    fixed,
+    new_parameters,
+    parameter_rules,
+)
 from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.inputs.weight_part import WeightPart
 from evaluator_svc.judge.memory.layout import lay_out
@@ -113,7 +119,7 @@ class PreparedWorkload:
         """Sets by their seeds, while they are kept."""
         self.module = TaskModule(task, workload, device)
         model = self.module.model  # which says what is frozen
-        self.rules = redraw_rules(model, self.module.frozen)
+        self.rules = parameter_rules(model, self.module.frozen)
         sample = self.input_set(PREPARATION_SEED)
         with (
             torch_peak(device) as peak,
@@ -391,7 +397,7 @@ class PreparedWorkload:
 
     def _settled_rules(
         self, sample: InputSet, outputs: Sequence[torch.Tensor]
-    ) -> tuple[RedrawRule, ...]:
+    ) -> tuple[ParameterRule, ...]:
         """Return the rules with the task's constants, and without zeros where that is defined."""
         rules = tuple(
             fixed(rule) if name in self.task.constants else rule
@@ -400,7 +406,7 @@ class PreparedWorkload:
         filled = tuple(map(dense, rules))
         if all(new is old for new, old in zip(filled, rules, strict=True)):
             return rules
-        state = redraw(filled, PREPARATION_SEED)
+        state = new_parameters(filled, PREPARATION_SEED)
         if not self.takes(sample.inputs, state):
             return rules
         try:
@@ -430,7 +436,7 @@ class PreparedWorkload:
             return True
         host = TaskModule(self.task, self.workload, torch.device("cpu"))
         try:
-            InputSet(host, redraw_rules(host.model), PREPARATION_SEED).run(
+            InputSet(host, parameter_rules(host.model), PREPARATION_SEED).run(
                 dtype=torch.float32,
                 inputs=[tensor.cpu() for tensor in inputs],
                 state={path: tensor.cpu() for path, tensor in state.items()},
