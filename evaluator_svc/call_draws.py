@@ -22,7 +22,7 @@ def call_draws(seed: int) -> bytes:
 
 
 @contextlib.contextmanager
-def draws_file(seed: int) -> Iterator[int]:
+def call_draws_file(seed: int) -> Iterator[int]:
     """Give the descriptor of a file in memory that holds what follows from `seed`."""
     descriptor = os.memfd_create("draws")
     try:

@@ -12,7 +12,7 @@ def measure_options(
     *,
     set_count: int,
     keep_count: int = 0,
-    draws: int = -1,
+    call_draws: int = -1,
 ) -> Any:
     """Return the loop's options.
 
@@ -21,7 +21,7 @@ def measure_options(
         settings: How the measurement is taken.
         set_count: Sets of buffers to choose from.
         keep_count: Timed calls whose outputs are kept.
-        draws: Descriptor of what decides about calls; -1: the system does.
+        call_draws: Descriptor of what decides about calls; -1: the system does.
     """
     return options_type(
         warmup_calls=settings.warmup_calls,
@@ -30,7 +30,7 @@ def measure_options(
         max_seconds=settings.seconds,
         target_half_width=settings.target_half_width,
         set_count=set_count,
-        draws=draws,
+        draws=call_draws,
         is_cold=settings.flush_bytes > 0,
         keep_count=keep_count,
         stop_above_ns=settings.stop_above_ns,

@@ -134,7 +134,7 @@ class PoisonRequest:
 class KeptClaim:
     """What decides which calls of a measurement are kept."""
 
-    draws_seed: int
+    call_draws_seed: int
     """Of the random numbers that decide about calls (`evaluator_svc.call_draws`)."""
     redraw_key: int
     """0: inputs were as drawn."""

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from evaluator_svc.call_draws import draws_file
+from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.draw import ALIGNMENT_BYTES, Draw, TensorSlot
 from evaluator_svc.messages.locked import (
@@ -115,9 +115,9 @@ class OwnKernels:
     def times(self, workload: OwnWorkload, settings: MeasurementSettings) -> OwnTimes:
         """Take one measurement of an opened workload."""
         request = TimeRequest(workload=workload.name, settings=settings, poison=False, keep_count=0)
-        with draws_file(secrets.randbits(63)) as draws:
+        with call_draws_file(secrets.randbits(63)) as call_draws:
             started_ns = time.perf_counter_ns()
-            timed = self._ask(request, TimeReply, descriptors=(draws,))
+            timed = self._ask(request, TimeReply, descriptors=(call_draws,))
             wall_ns = float(time.perf_counter_ns() - started_ns)
         return OwnTimes(
             samples_ns=timed.samples_ns,

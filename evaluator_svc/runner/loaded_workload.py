@@ -222,9 +222,9 @@ class LoadedWorkload:
     def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
         """Take one measurement; `descriptors`: of what decides about calls, then of its guests."""
         timed = self._bound_to(self._inputs.pool)
-        draws, *of_guests = descriptors
+        call_draws, *of_guests = descriptors
         guests = self._inputs.open_guests(request.guests, tuple(of_guests))
-        with _closed_after(draws), _faults():
+        with _closed_after(call_draws), _faults():
             taken = take_times(
                 timed.sequence,
                 timed.loaded,
@@ -233,7 +233,7 @@ class LoadedWorkload:
                 timed.preparation,
                 idle=timed.pool.idle_outputs(but_last=self._holds_run),
                 guests=guests,
-                draws=draws,
+                call_draws=call_draws,
             )
         runs = self._opened_runs()
         runs.memory.check()

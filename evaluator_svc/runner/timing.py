@@ -33,14 +33,14 @@ def take_times(
     *,
     idle: tuple[Range, ...] = (),
     guests: GuestInputs | None = None,
-    draws: int = -1,
+    call_draws: int = -1,
 ) -> TimeReply:
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
 
     `preparation`: `prepare` on the pool's sets, run and timed before each call where inputs are
     redrawn; what it made stays that of the last call. `idle`: unused output slots, overwritten
     before each call. `guests`: inputs of calls among the timed ones.
-    `draws`: descriptor of what decides about calls; without one the system does.
+    `call_draws`: descriptor of what decides about calls; without one the system does.
     """
     outputs = [
         (index, slot)
@@ -63,7 +63,7 @@ def take_times(
             request.settings,
             set_count=pool.set_count,
             keep_count=request.keep_count,
-            draws=draws,
+            call_draws=call_draws,
         ),
         flush_bytes=request.settings.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],

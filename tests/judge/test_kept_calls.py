@@ -54,7 +54,7 @@ class Timed:
     def time(self, kernel: Kernel) -> KeptVerdict:
         """Keep calls as a measurement does; return the judge's verdict on them."""
         claim = KeptClaim(
-            draws_seed=5,
+            call_draws_seed=5,
             redraw_key=77,
             set_count=self.side.draw.seed_count,
             keep_count=self.side.draw.slot_count,
@@ -64,8 +64,8 @@ class Timed:
         )
         shared = self.judge._draws[self.handle]
         kept = native.kept_calls(
-            draws=call_draws(claim.draws_seed),
-            **{k: v for k, v in _fields(claim) if k not in ("draws_seed", "redraw_key")},
+            draws=call_draws(claim.call_draws_seed),
+            **{k: v for k, v in _fields(claim) if k not in ("call_draws_seed", "redraw_key")},
         )
         for slot, (call, seed) in enumerate(kept):
             values = CallValues(key=claim.redraw_key, index=claim.warmup_count + call + 1)

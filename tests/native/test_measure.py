@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.call_draws import call_draws, draws_file
+from evaluator_svc.call_draws import call_draws, call_draws_file
 from kernel_foundry_native._core import POISON_BYTE, MeasureOptions, kept_calls, measure_callable
 
 Options = Callable[..., MeasureOptions]
@@ -31,7 +31,7 @@ def test_sets_are_picked_at_random_and_never_twice_running(options: Options) -> 
 def test_the_same_draws_give_the_same_order(options: Options) -> None:
     def order(seed: int) -> list[int]:
         calls: list[int] = []
-        with draws_file(seed) as draws:
+        with call_draws_file(seed) as draws:
             measure_callable(calls.append, options(set_count=8, draws=draws), flush_bytes=0)
         return calls
 
@@ -180,7 +180,7 @@ def test_what_is_kept_can_be_told_by_another_process(
 ) -> None:
     sequence, inputs, outputs = relu_sequence(64, 4)
     kept = [np.zeros(64, np.float32) for _ in range(keep_count)]
-    with draws_file(11) as draws:
+    with call_draws_file(11) as draws:
         found = sequence.measure(
             options(set_count=4, max_samples=37, draws=draws),
             flush_bytes=0,
@@ -208,7 +208,7 @@ def test_nothing_tells_beforehand_which_calls_are_kept(options: Options) -> None
     at = 12 * (1 + changed_at) + 8  # the call's own; one call warms up
     both = before[:at] + after[at:]
     calls = 0
-    with draws_file(3) as draws:
+    with call_draws_file(3) as draws:
 
         def change_in_the_call(_set: int) -> int:
             nonlocal calls
@@ -262,7 +262,7 @@ def measured_with_guests(options: Options, seed: int, samples: int) -> int:
     own = [values.copy() for values in inputs]
     guests = guests_in(inputs, guest_count)
     kept = [np.zeros(count, dtype=np.float32) for _ in range(samples)]
-    with draws_file(seed) as draws:
+    with call_draws_file(seed) as draws:
         found = sequence.measure(
             options(set_count=4, min_samples=samples, max_samples=samples, draws=draws),
             flush_bytes=1 << 20,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from evaluator_svc.call_draws import draws_file
+from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -157,8 +157,8 @@ class Candidate:
         request = TimeRequest(
             workload=WORKLOAD, settings=settings, poison=True, keep_count=keep_count, number=number
         )
-        with draws_file(1) as draws:
-            return self.ask(request, TimeReply, descriptors=(draws,))
+        with call_draws_file(1) as call_draws:
+            return self.ask(request, TimeReply, descriptors=(call_draws,))
 
     def step_times(self) -> StepTimes:
         """Return how the time divides."""

@@ -114,7 +114,7 @@ def _is_clear(draw: SharedDraw, found: Closeness) -> bool:
 
 def _kept_calls(claimed: KeptClaim) -> list[tuple[int, int]]:
     return native.kept_calls(
-        draws=call_draws(claimed.draws_seed),
+        draws=call_draws(claimed.call_draws_seed),
         set_count=claimed.set_count,
         keep_count=claimed.keep_count,
         has_guests=claimed.has_guests,

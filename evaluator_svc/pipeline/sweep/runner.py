@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.call_draws import draws_file
+from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -310,9 +310,9 @@ class SweepRunner:
             keep_count=keep,
             number=number,
         )
-        with draws_file(secrets.randbits(63)) as draws:
+        with call_draws_file(secrets.randbits(63)) as call_draws:
             timed = measure(
-                process, request, (draws,), run_seconds=self._request.limits.run_seconds
+                process, request, (call_draws,), run_seconds=self._request.limits.run_seconds
             )
         if isinstance(timed, TimeReply) and not has_times(timed):
             return nonsense("timing the kernels", "no samples")

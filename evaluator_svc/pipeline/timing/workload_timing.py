@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.call_draws import draws_file
+from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.draw import Draw
@@ -314,7 +314,7 @@ class WorkloadTimer:
         guests: tuple[int, ...] = (),
     ) -> tuple[tuple[TimeReply, Claim], KeptClaim] | CandidateFailure:
         """Return one measurement, and what decided which of its calls are kept."""
-        draws_seed = secrets.randbits(63)
+        call_draws_seed = secrets.randbits(63)
         drawn = self._guests.drawn if self._guests is not None and guests else None
         request = TimeRequest(
             workload=self._draw.workload,
@@ -324,13 +324,13 @@ class WorkloadTimer:
             guests=None if drawn is None else drawn.draw,
             guest_seeds=guests,
         )
-        with draws_file(draws_seed) as draws:
+        with call_draws_file(call_draws_seed) as call_draws:
             before = CoreTimes.of(self._process.process_id)
             started = time.perf_counter_ns()
             timed = measure(
                 self._process,
                 request,
-                (draws, *(() if drawn is None else drawn.descriptors)),
+                (call_draws, *(() if drawn is None else drawn.descriptors)),
                 run_seconds=self._settings.run_seconds,
             )
             wall_ns = float(time.perf_counter_ns() - started)
@@ -351,7 +351,7 @@ class WorkloadTimer:
             poisoning_ns=self._poisoning_ns(),
         )
         kept = KeptClaim(
-            draws_seed=draws_seed,
+            call_draws_seed=call_draws_seed,
             redraw_key=settings.redraw_key,
             set_count=pool.set_count,
             keep_count=keep_count,
