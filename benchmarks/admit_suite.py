@@ -1,13 +1,18 @@
 """Admits the tasks of `benchmarks.suite`, one after the other: share, time and memory of each.
 
 Writes JSON with device, date and commit after every task, and goes on where an earlier call ended.
-Peak memory is that of the whole device, all processes, sampled ten times a second.
+Caches are empty at first. `stages_s` tells where an admission's time goes; what is missing from
+`seconds` is the start of the judge and the device's peaks, which the first one waits for. With
+--again each task is admitted twice, the second time as another task of the same text but for a
+comment: by then kernels are loaded and compiled. Peak memory is that of the whole device, all
+processes, sampled ten times a second.
 
 Run: python -m benchmarks.admit_suite --device cuda:0 [--memory-limit 80GB] [--seconds 560]
-     [--only PATTERN] [--small] [--write FOLDER] [--out FILE]
+     [--only PATTERN] [--small] [--again] [--write FOLDER] [--out FILE]
 """
 
 import argparse
+import dataclasses
 import fnmatch
 import json
 import os
@@ -24,6 +29,7 @@ from typing import Any, Final, Self
 from benchmarks.result_file import parse_for_device, write_result
 from benchmarks.suite import TASKS, SuiteTask
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.sdk.client import Foundry, connect
 
@@ -81,19 +87,30 @@ def byte_count(text: str) -> int:
 
 
 def admitted(
-    foundry: Foundry, item: SuiteTask, device: str, memory: DeviceMemory, *, small: bool
+    foundry: Foundry,
+    item: SuiteTask,
+    memory: DeviceMemory,
+    arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """Admit one task; return what is to be told of it."""
     memory.take_peak()
-    started = time.perf_counter()
     row: dict[str, Any] = {"name": item.name, "expected": not item.is_degenerate}
-    try:
-        row |= _facts(foundry.admit(item.task(small=small), device=device))
-    except KernelFoundryError as error:
-        row |= {"admitted": False, "refusals": [f"{type(error).__name__}: {error.message}"]}
-    row["seconds"] = round(time.perf_counter() - started, 2)
+    task = item.task(small=arguments.small)
+    row |= _admitted(foundry, task, arguments.device)
     row["peak_gb"] = round(memory.take_peak() / 1e9, 2)
+    if arguments.again:
+        other = dataclasses.replace(task, reference=f"{task.reference}# again\n")
+        row["again"] = _admitted(foundry, other, arguments.device)
     return row
+
+
+def _admitted(foundry: Foundry, task: Task, device: str) -> dict[str, Any]:
+    started = time.perf_counter()
+    try:
+        facts = _facts(foundry.admit(task, device=device))
+    except KernelFoundryError as error:
+        facts = {"admitted": False, "refusals": [f"{type(error).__name__}: {error.message}"]}
+    return facts | {"seconds": round(time.perf_counter() - started, 2)}
 
 
 def _facts(admission: Admission) -> dict[str, Any]:
@@ -148,10 +165,12 @@ def admit_all(
             continue
         if time.perf_counter() - started > arguments.seconds:
             break
-        row = admitted(foundry, item, arguments.device, memory, small=arguments.small)
+        row = admitted(foundry, item, memory, arguments)
         rows.append(row)
         told = "admitted" if row["admitted"] else f"refused: {row['refusals'][:1]}"
         print(f"{item.name}: {told}, {row['seconds']} s, {row['peak_gb']} GB", flush=True)
+        for each in filter(None, (row, row.get("again"))):
+            print(f"  {each['seconds']} s: {each.get('stages_s')}", flush=True)
         measured = {**limits, "summary": summary(rows), "tasks": rows}
         write_result(arguments.out, "admit_suite", device, measured)
     return rows
@@ -169,6 +188,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no task after")
     parser.add_argument("--only", default="*", help="names, as a shell pattern")
     parser.add_argument("--small", action="store_true", help="sizes for any machine")
+    parser.add_argument("--again", action="store_true", help="admit each task a second time")
     parser.add_argument("--write", type=Path, help="only write the task files into this folder")
     arguments = parse_for_device(parser, "admit_suite")
     if arguments.write:

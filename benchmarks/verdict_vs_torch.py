@@ -2,7 +2,9 @@
 
 Both judge the same kernel, which differs a little each time so that nothing is cached: build,
 comparison with the reference on three seeds, timing. The evaluator's judge is warm; the peer's
-import of torch is told apart. The tasks: ReLU on 256 x 1024 and on 4096 x 393216 float32.
+import of torch is told apart. An admission that is remembered from an earlier run has the stages
+of that run, which take longer than its seconds. The tasks: ReLU on 256 x 1024 and on
+4096 x 393216 float32.
 Run on a GPU host: python -m benchmarks.verdict_vs_torch [--times 10] [--out FILE]
 """
 
@@ -159,6 +161,7 @@ def measure(foundry: Foundry, folder: Path, name: str, times: int) -> dict[str, 
         "rows": rows,
         "cols": cols,
         "admission_seconds": admission_seconds,
+        "admission_stages_ms": {stage.stage: stage.wall_ms for stage in admission.stages},
         "median_seconds": median_seconds(verdicts),
         "median_build_seconds": median_seconds(verdicts, "build_seconds"),
         "verdicts": verdicts,
