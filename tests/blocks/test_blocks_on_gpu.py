@@ -27,7 +27,8 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-SIZES = {"M": 328, "N": 520, "K": 392}
+EVEN = {"M": 328, "N": 520, "K": 392}
+ODD = {"M": 327, "N": 521, "K": 389}
 
 PRODUCT = """```cuda
 #include <kf/pack.hpp>
@@ -46,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(Gemm::THREADS, 1)
 TUNE = {"TILE_M": [%d], "TILE_N": [%d], "STAGES": [3], "A_LAYOUT": ["%s"], "B_LAYOUT": ["%s"]}
 
 def launch(a, b, out):
+    require(a.shape[2] %% 8 == 0 and b.shape[2] %% 8 == 0)
     batches, m, n = out.shape
     k = a.numel() // (batches * m)
     blocks = min(device.compute_units, batches * cdiv(m, TILE_M) * cdiv(n, TILE_N))
@@ -75,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(Gemm::THREADS, 1)
     multiply(const __half* a, const __half* b, const int* a_exponents, const int* b_exponents,
              float* out, int* maps, int m, int n, int k, int batches) {
-  Gemm::run({a, b, maps, m, n, k, batches}, a_exponents, b_exponents, n,
+  Gemm::run({a, b, maps, m, n, k, batches}, a_exponents, b_exponents,
             [=](int row, int column, float4 v) {
               kf::store4(out + (size_t)row * n, column, n, v);
             });
@@ -85,16 +87,17 @@ extern "C" __global__ void __launch_bounds__(Gemm::THREADS, 1)
 TUNE = {"TILE_M": [%d], "TILE_N": [%d], "A_LAYOUT": ["%s"], "B_LAYOUT": ["%s"]}
 
 def parts_of(x, batches, rows, columns, by_row):
-    parts = empty((batches, 2, rows, columns), "float16")
+    padded = cdiv(columns, 8) * 8
+    parts = empty((batches, 2, rows, padded), "float16")
     if by_row:
         exponents = empty((batches * rows,), "int32")
-        by_rows[batches * rows, 256](x, parts, exponents, rows, columns, columns)
+        by_rows[batches * rows, 256](x, parts, exponents, rows, columns, padded)
     else:
         exponents = empty((batches * columns,), "int32")
         maxima = zeros((batches * columns,), "uint32")
         find_maxima[(cdiv(columns, 128), cdiv(rows, 128), batches), 256](x, maxima, rows, columns)
-        grid = (cdiv(columns, 1024), rows, batches)
-        by_columns[grid, 256](x, maxima, parts, exponents, rows, columns, columns)
+        grid = (cdiv(padded, 1024), rows, batches)
+        by_columns[grid, 256](x, maxima, parts, exponents, rows, columns, padded)
     return parts, exponents
 
 def launch(a, b, out):
@@ -113,11 +116,12 @@ def launch(a, b, out):
 
 
 def _task(a_layout: str, b_layout: str, precision: Precision) -> Task:
+    sizes = EVEN if precision is Precision.BF16 else ODD
     reference = REFERENCE.format(
         a="a" if a_layout == "MK" else "a.mT",
         b="b" if b_layout == "KN" else "b.mT",
-        a_shape=", ".join(str(SIZES[axis]) for axis in a_layout),
-        b_shape=", ".join(str(SIZES[axis]) for axis in b_layout),
+        a_shape=", ".join(str(sizes[axis]) for axis in a_layout),
+        b_shape=", ".join(str(sizes[axis]) for axis in b_layout),
     )
     return Task(
         name=f"product_{a_layout}_{b_layout}",

@@ -103,11 +103,16 @@ struct ProductOf {
   }
 
  private:
+  // Values of a row as it lies in memory: split operands are padded.
+  static __device__ __forceinline__ int row_of(int size) {
+    return PARTS == 1 ? size : (size + 7) / 8 * 8;
+  }
+
   static __device__ __forceinline__ Matrices a_of(const Operands& of) {
     const bool turned = A_ALONG_K;
     return {of.a,
             IS_BFLOAT16,
-            turned ? of.m : of.k,
+            row_of(turned ? of.m : of.k),
             turned ? of.k : of.m,
             of.batches * PARTS,
             turned ? TILE_K : TILE_M};
@@ -117,7 +122,7 @@ struct ProductOf {
     const bool turned = B_ALONG_K;
     return {of.b,
             IS_BFLOAT16,
-            turned ? of.n : of.k,
+            row_of(turned ? of.n : of.k),
             turned ? of.k : of.n,
             of.batches * PARTS,
             turned ? TILE_K : TILE_N};

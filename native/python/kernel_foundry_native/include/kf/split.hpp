@@ -18,8 +18,9 @@
 
 namespace kf {
 
-// x * 2^exponent, for exponents between -250 and 250.
+// x * 2^exponent, for exponents up to 250; below -250 the result is 0 anyway.
 __device__ __forceinline__ float times_power(float x, int exponent) {
+  exponent = max(exponent, -250);
   const int half = exponent / 2;
   return x * __int_as_float((half + 127) << 23) * __int_as_float((exponent - half + 127) << 23);
 }
@@ -147,8 +148,7 @@ __device__ __forceinline__ void split_columns(const float* __restrict__ x,
   *reinterpret_cast<Four*>(to + static_cast<size_t>(rows) * padded) = low;
 }
 
-// The product of two split operands. Of `Operands`, k (MK, NK) and n (KN) are the padded ones; KM
-// needs m to be a multiple of 8.
+// The product of two split operands; m, n and k are those of the result, not the padded ones.
 template <int TILE_M, int TILE_N, int STAGES, Layout A_LAYOUT = Layout::MK,
           Layout B_LAYOUT = Layout::NK>
 struct SplitProduct : ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 2> {
@@ -158,15 +158,14 @@ struct SplitProduct : ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYO
   template <class Store>
   static __device__ __forceinline__ void run(const typename Base::Operands& of,
                                              const int* a_exponents, const int* b_exponents,
-                                             int columns, const Store& store) {
+                                             const Store& store) {
     Base::run(of, [=](int row, int column, float4 v) {
-      if (column >= columns) return;
       const int left = a_exponents[row];
-      const int* const right = b_exponents + (row / of.m) * columns + column;
+      const int* const right = b_exponents + (row / of.m) * of.n + column;
       v.x = times_power(v.x, left + right[0]);
-      if (column + 1 < columns) v.y = times_power(v.y, left + right[1]);
-      if (column + 2 < columns) v.z = times_power(v.z, left + right[2]);
-      if (column + 3 < columns) v.w = times_power(v.w, left + right[3]);
+      if (column + 1 < of.n) v.y = times_power(v.y, left + right[1]);
+      if (column + 2 < of.n) v.z = times_power(v.z, left + right[2]);
+      if (column + 3 < of.n) v.w = times_power(v.w, left + right[3]);
       store(row, column, v);
     });
   }
