@@ -135,6 +135,7 @@ CUTS: Final = (
     Cut(name="middle of the log", take=_with_log(_SHORT_LOG_CHARS)),
     Cut(name="lesser findings", take=_with_few_findings),
     Cut(name="worked example", take=lambda parts: replace(parts, worked_example="")),
+    Cut(name="building blocks", take=lambda parts: replace(parts, blocks="")),
     Cut(name="strategies", take=_without_section("strategies")),
     Cut(name="inspirations", take=lambda parts: replace(parts, inspirations=())),
     Cut(name="pitfalls", take=_without_section("pitfalls")),

@@ -64,6 +64,8 @@ class PromptParts:
     plan_reference: str
     library_ops: tuple[str, ...]
     worked_example: str
+    blocks: str
+    """Tested functions that device code may include; empty where a language has none."""
     parent: views.CandidateView | None
     """None for a seed."""
     outcome: str
@@ -133,6 +135,7 @@ def parts_of(
         plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in task.library_ops[:_MAX_LIBRARY_OPS]),
         worked_example=inputs.worked_example,
+        blocks=language.text("blocks.md"),
         parent=known.parent,
         outcome=failure.outcome,
         diagnoses=failure.diagnoses,

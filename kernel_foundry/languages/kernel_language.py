@@ -22,9 +22,9 @@ class KernelLanguage:
     mark: re.Pattern[str]
     """Found in text of this language, and in that of no other."""
     texts: Path
-    """Folder of its texts: `example.md` (a worked example), `experts/`, `guidance/` and
-    `phrases.yaml` for prompts, `hints.yaml` for directions. A missing text is left out of
-    prompts."""
+    """Folder of its texts: `example.md` (a worked example), `blocks.md` (functions to include),
+    `experts/`, `guidance/` and `phrases.yaml` for prompts, `hints.yaml` for directions. A missing
+    text is left out of prompts."""
     source_file: str
     """The name of its source in diagnostics."""
     needless_headers: str
