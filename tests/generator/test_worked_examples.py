@@ -1,6 +1,7 @@
 """Every worked example that a prompt shows is judged for real: what models imitate is right."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -54,6 +55,41 @@ TASK = Task(
     ),
 )
 
+LINEAR = """
+import torch
+from torch import nn
+
+ROWS = 256
+COLS = 512
+
+class Model(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(384, cols, dtype=torch.bfloat16))
+        self.bias = nn.Parameter(torch.randn(384, dtype=torch.bfloat16))
+
+    def forward(self, x):
+        return torch.relu(nn.functional.linear(x, self.weight, self.bias))
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS, dtype=torch.bfloat16)]
+
+def get_init_inputs():
+    return [COLS]
+"""
+"""The task of the example that is made of building blocks."""
+
+LINEAR_TASK = Task(
+    name="linear_relu",
+    reference=LINEAR,
+    workloads=(
+        Workload(name="default"),
+        Workload(name="cut", sizes=(Size(name="ROWS", value=136),), held_out=True),
+    ),
+)
+
+CUDA_EXAMPLES = [(TASK, "An example"), (LINEAR_TASK, "Building blocks")]
+
 
 @pytest.fixture
 def evaluator(
@@ -63,12 +99,13 @@ def evaluator(
     return local_evaluator(request.param)
 
 
-def shown_example(request: ProposalRequest, language: Language) -> str:
-    """Return the example as a prompt in `language` shows it."""
+def shown_example(request: ProposalRequest, language: Language, heading: str = "An example") -> str:
+    """Return the example that a prompt in `language` shows under `heading`."""
     device = replace(request.admission.device, language=language)
     request = replace(request, admission=replace(request.admission, device=device))
     text = PromptWriter().write(request).messages[1].content
-    return text.partition("## An example\n")[2].partition("# Your move")[0]
+    section = text.partition(f"\n## {heading}\n")[2]
+    return re.split(r"^## |^# Your move", section, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 @pytest.mark.sycl
@@ -89,15 +126,16 @@ def test_the_sycl_example_passes(evaluator: LocalEvaluator, request_: ProposalRe
 
 
 @pytest.mark.parametrize("evaluator", [""], indirect=True)
-def test_the_cuda_example_builds_without_a_gpu(
-    evaluator: LocalEvaluator, request_: ProposalRequest
+@pytest.mark.parametrize(("task", "heading"), CUDA_EXAMPLES)
+def test_a_cuda_example_builds_without_a_gpu(
+    evaluator: LocalEvaluator, request_: ProposalRequest, task: Task, heading: str
 ) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(
             EvaluationRequest(
-                task=TASK,
+                task=task,
                 device="",
-                source=split(shown_example(request_, Language.CUDA)),
+                source=split(shown_example(request_, Language.CUDA, heading)),
                 limits=LIMITS,
                 build_only=True,
                 architecture="sm_90",
@@ -111,13 +149,16 @@ def test_the_cuda_example_builds_without_a_gpu(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("evaluator", ["cuda"], indirect=True)
-def test_the_cuda_example_passes(evaluator: LocalEvaluator, request_: ProposalRequest) -> None:
+@pytest.mark.parametrize(("task", "heading"), CUDA_EXAMPLES)
+def test_a_cuda_example_passes(
+    evaluator: LocalEvaluator, request_: ProposalRequest, task: Task, heading: str
+) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(
             EvaluationRequest(
-                task=TASK,
+                task=task,
                 device="cuda",
-                source=split(shown_example(request_, Language.CUDA)),
+                source=split(shown_example(request_, Language.CUDA, heading)),
                 limits=replace(LIMITS, timing_seconds=1.0),
             )
         )
