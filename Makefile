@@ -1,11 +1,11 @@
 # setup · demo · test · gpu · lint. Each does the set-up first, once, and again when pyproject.toml changes.
 # Variables: PYTHON (3.11 or newer), PIP_FLAGS (added to every pip install), TESTS (what to test),
-# JOBS (test files at a time; on two cores a third fills the time that others wait for something).
+# JOBS (test files at a time, one for each core: each has a judge and an evaluator of its own).
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command -v $(p))))
 PIP_FLAGS ?=
 TESTS ?= tests
-JOBS ?= 3
+JOBS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
