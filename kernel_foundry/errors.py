@@ -161,7 +161,10 @@ class MalformedAnswerError(KernelFoundryError):
 
 
 class ProcessLostError(KernelFoundryError):
-    """A builder or judge died, or a runner before the candidate ran."""
+    """A process died that is ours alone: a judge, a fork server, or one without a candidate yet.
+
+    One that dies while it works on a candidate is the candidate's failure, and data.
+    """
 
     code = StatusCode.UNAVAILABLE
     reason = "PROCESS_LOST"

@@ -21,17 +21,18 @@ def new_holder() -> LeaseHolder:
         host=socket.gethostname(),
         process_id=process_id,
         process_start=_start(process_id) or 0,
-        kernel=_kernel(),
+        kernel=_boot_and_namespace(),
     )
 
 
 def is_gone(holder: LeaseHolder) -> bool:
     """Return whether the holder's process can be seen from here to have ended."""
-    return holder.kernel == _kernel() and _start(holder.process_id) != holder.process_start
+    is_visible = holder.kernel == _boot_and_namespace()
+    return is_visible and _start(holder.process_id) != holder.process_start
 
 
 @cache
-def _kernel() -> str:
+def _boot_and_namespace() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
 

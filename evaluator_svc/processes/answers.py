@@ -30,7 +30,11 @@ def ask_candidate(
     blobs: tuple[bytes, ...] = (),
     descriptors: tuple[int, ...] = (),
 ) -> ReceivedMessage | CandidateFailure:
-    """Return the answer, or what became of the candidate instead. Ends a silent process."""
+    """Return the answer, or what became of the candidate instead. Ends a silent process.
+
+    A process that dies while it works on a candidate is the candidate's failure, whatever the
+    reason: what happened inside it cannot be told from outside.
+    """
     try:
         received = process.ask(
             message,

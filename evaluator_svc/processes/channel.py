@@ -140,7 +140,7 @@ class Channel:
         room = socket.CMSG_SPACE(MAX_DESCRIPTORS * _INT_BYTES) if self._accepts_descriptors else 0
         self._arm(deadline)
         try:
-            # Without room the kernel closes whatever descriptors the other side sent.
+            # Without room Linux closes whatever descriptors the other side sent.
             data, ancillary, _flags, _address = self._socket.recvmsg(_PREAMBLE.size, room)
         except TimeoutError as error:
             raise ChannelTimeoutError("no answer in time") from error

@@ -1,6 +1,6 @@
 """How long the threads of a process had a core, and how long they waited for one.
 
-As the kernel's scheduler counts it: no program can change what is told of it.
+As the scheduler of Linux counts it: no program can change what is told of it.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class CoreTimes:
 
     @classmethod
     def of(cls, process_id: int) -> Self:
-        """Return the times of now; of no thread where the kernel does not tell them.
+        """Return the times of now; of no thread where Linux does not tell them.
 
         bubblewrap has the process that it wraps as its grandchild.
         """

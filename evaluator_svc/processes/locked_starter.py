@@ -15,7 +15,7 @@ from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.fork_client import ForkClient
 from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
-from evaluator_svc.processes.watch import ProcessWatch
+from evaluator_svc.processes.usage_watch import UsageWatch
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.confinement import Confinement
 from evaluator_svc.sandbox.host_paths import (
@@ -67,7 +67,7 @@ class LockedStarter:
         self._readable = readable_paths()
         self._forks = ForkClient(self._start_fork_server, with_library=False)
         self._library_forks = ForkClient(self._start_fork_server, with_library=True)
-        self._watch = ProcessWatch(bubblewrap.SCRATCH_BYTES)
+        self._watch = UsageWatch(bubblewrap.SCRATCH_BYTES)
         self._reports: dict[str, IsolationReport] = {}
         """What the last process of each name said."""
 

@@ -1,4 +1,4 @@
-"""How much private memory a process and its children hold, as the kernel counts it.
+"""How much private memory a process and its children hold, as Linux counts it.
 
 RLIMIT_DATA counts what may be written now: memory that was written and then made read-only is
 forgotten there, and a process may do so again and again.

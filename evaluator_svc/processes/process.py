@@ -20,7 +20,7 @@ from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.sandbox import bubblewrap
 
 _REAP_SECONDS: Final = 5.0
-"""A killed process is gone in milliseconds; a driver may hold it in the kernel a little."""
+"""A killed process is gone in milliseconds; a driver may hold it in a system call a little."""
 _STDERR_TAIL_BYTES: Final = 4096
 _SHELL_SIGNAL_BASE: Final = 128
 """bubblewrap reports its child's signal as exit code 128 + signal, as a shell does."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
-from evaluator_svc.sandbox.kernel_attempts import KERNEL_ATTEMPTS
+from evaluator_svc.sandbox.system_call_attempts import SYSTEM_CALL_ATTEMPTS
 
 _T = TypeVar("_T")
 
@@ -228,7 +228,7 @@ ATTEMPTS: Final[dict[str, Callable[[AttemptTargets], None]]] = {
     "fork": lambda _: _fork(),
     "vfork": lambda _: _vfork(),
     "spawn": lambda _: _spawn(),
-    **{name: partial(_in_kernel, step) for name, step in KERNEL_ATTEMPTS.items()},
+    **{name: partial(_in_kernel, step) for name, step in SYSTEM_CALL_ATTEMPTS.items()},
     "memory": _memory,
     "file_size": _file_size,
     "open_files": _open_files,

@@ -77,7 +77,7 @@ def restrict(
     into their memory, files and environment below `/proc`.
 
     Raises:
-        MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
+        MechanismUnavailableError: Linux has no Landlock here, or it is switched off.
     """
     libc, known = _probe()
     handled = (1 << _RIGHTS_OF_VERSION.get(known, 16)) - 1
@@ -97,7 +97,7 @@ def restrict(
 
 
 def version() -> int:
-    """Return the version of the kernel's interface; 0 where there is none."""
+    """Return the version of Landlock's interface; 0 where there is none."""
     try:
         return _probe()[1]
     except MechanismUnavailableError:
@@ -105,7 +105,7 @@ def version() -> int:
 
 
 def shortcomings(known: int) -> tuple[str, ...]:
-    """Return what a version of the kernel's interface, from 1 on, cannot restrict yet."""
+    """Return what a version of Landlock's interface, from 1 on, cannot restrict yet."""
     return tuple(
         f"landlock of {subject}: the kernel's interface is {known}, it came with {since}"
         for since, subject in _SINCE.items()
@@ -117,7 +117,7 @@ def hide(nodes: Collection[str]) -> None:
     """Forbid the calling thread and all it starts to open some entries of `/dev`.
 
     Raises:
-        MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
+        MechanismUnavailableError: Linux has no Landlock here, or it is switched off.
     """
     libc, known = _probe()
     handled = _READ_FILE | _WRITE_FILE

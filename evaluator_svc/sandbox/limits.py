@@ -19,7 +19,7 @@ _CAPABILITY_VERSION_3: Final = 0x20080522
 
 
 def end_with_parent() -> None:
-    """Let the kernel end this process with the thread that started it.
+    """Let Linux end this process with the thread that started it.
 
     A runner whose kernel never ends would outlive a supervisor that was killed.
     """
@@ -69,7 +69,7 @@ def drop_capabilities() -> None:
     """Give up every capability, so that a service run by root does not lend its powers.
 
     Raises:
-        MechanismUnavailableError: the kernel refuses.
+        MechanismUnavailableError: Linux refuses.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)

@@ -5,7 +5,7 @@ import os
 
 
 class MechanismUnavailableError(Exception):
-    """The host lacks a mechanism; the message is the kernel's own words."""
+    """The host lacks a mechanism; the message is the system's own words."""
 
 
 def last_error(call: str) -> MechanismUnavailableError:

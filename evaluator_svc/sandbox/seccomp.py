@@ -27,7 +27,7 @@ _IOCTL_KIND: Final = 0xFF00
 _OF_INTERFACES: Final = 0x8900
 """What any socket can be asked about the host's network, the one to the supervisor too."""
 _MAP_GROWS_DOWN: Final = 0x100
-"""A stack to the kernel, which RLIMIT_DATA does not count."""
+"""A stack to Linux, which RLIMIT_DATA does not count."""
 _OF_OTHERS_BY_DESCRIPTOR: Final = (8, 10, 15, 1024, 1026)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX: a descriptor sends any signal to any process. F_SETLEASE and
 F_NOTIFY: news of what others do with files."""
@@ -86,7 +86,7 @@ def restrict(policy: CallPolicy, *, process_id: int) -> None:
         process_id: The calling process, which stays free to signal itself.
 
     Raises:
-        MechanismUnavailableError: the kernel refuses filters.
+        MechanismUnavailableError: Linux refuses filters.
     """
     install(_filter(policy, process_id))
 

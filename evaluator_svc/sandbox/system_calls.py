@@ -95,7 +95,7 @@ REFUSED: Final = {
     "semctl": 66, "semtimedop": 220, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
     "mq_open": 240, "mq_unlink": 241, "mq_timedsend": 242, "mq_timedreceive": 243,
     "mq_notify": 244, "mq_getsetattr": 245,
-    # Wide doors into the kernel.
+    # Wide doors into the operating system.
     "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425,
     "io_uring_enter": 426, "io_uring_register": 427, "memfd_secret": 447, "modify_ldt": 154,
     "personality": 135, "uselib": 134, "lookup_dcookie": 212, "nfsservctl": 180, "_sysctl": 156,

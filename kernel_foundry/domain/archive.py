@@ -76,8 +76,8 @@ class LeaseHolder:
     process_start: int
     """When its process started, in clock ticks since boot; process ids are reused."""
     kernel: str
-    """Boot of its kernel and namespace of its process id: whoever has the same ones can see
-    whether the process lives."""
+    """Boot id of its operating system and namespace of its process id: whoever has the same ones
+    can see whether the process lives. The name is that of the stored format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
-"""Ends locked processes that hold more than they may, where the kernel's own limits do not count.
+"""Ends locked processes that hold more than they may, where the system's own limits do not count.
 
-Inside bubblewrap the scratch folder is a file system of fixed size. Elsewhere the kernel bounds
+Inside bubblewrap the scratch folder is a file system of fixed size. Elsewhere Linux bounds
 each file and no folder; and it counts no memory that a process made read-only after writing it. So
 somebody has to look, several times a second: between two looks more is possible. A locked process
-cannot remove what it wrote, and no kernel can hide it in folders of its own (`sandbox.landlock`).
+cannot remove what it wrote, and device code cannot hide it (`sandbox.landlock`).
 """
 
 import os
@@ -21,7 +21,7 @@ _BLOCK_BYTES: Final = 512
 """What `st_blocks` counts, whatever the file system."""
 
 
-class ProcessWatch:
+class UsageWatch:
     """Looks after the processes that were handed to it.
 
     Args:
@@ -35,7 +35,7 @@ class ProcessWatch:
         self._watched: list[_Watched] = []
         self._changed = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._watch, name="process-watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="usage-watch", daemon=True)
         self._thread.start()
 
     def add(self, process: ChildProcess, *, memory_bytes: int) -> None:

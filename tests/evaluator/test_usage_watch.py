@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
-from evaluator_svc.processes.watch import ProcessWatch
+from evaluator_svc.processes.usage_watch import UsageWatch
 from evaluator_svc.sandbox.bubblewrap import Mounts, probe
 from evaluator_svc.sandbox.host_paths import package_root, readable_paths
 
@@ -48,7 +48,7 @@ def fill(tmp_path: Path):
     """Start a process that writes files to its scratch folder and then waits."""
     (tmp_path / "filler.py").write_text(_FILLER)
     launcher = ProcessLauncher()
-    watch = ProcessWatch(1 << 20, look_seconds=0.02)
+    watch = UsageWatch(1 << 20, look_seconds=0.02)
     started: list[ChildProcess] = []
 
     def start(count: int, size: int, levels: int = 0) -> ChildProcess:
@@ -113,7 +113,7 @@ def test_memory_that_no_limit_counts_ends_the_process(tmp_path, is_wrapped):
     wrapping = Mounts(readable=readable, devices=(), environment=environment)
     if is_wrapped and (reason := probe(wrapping, sys.executable)):
         pytest.skip(f"bubblewrap: {reason}")
-    launcher, watch = ProcessLauncher(), ProcessWatch(1 << 20, look_seconds=0.02)
+    launcher, watch = ProcessLauncher(), UsageWatch(1 << 20, look_seconds=0.02)
     command = ProcessCommand(
         module="hoarder",
         environment=environment,

@@ -1,4 +1,4 @@
-"""Attempts that are single system calls: other processes, the kernel's wide doors, namespaces.
+"""Attempts that are single system calls: other processes, ways into the system, namespaces.
 
 Python has no names for them. Arguments are such that a call which is not refused does nothing that
 lasts. The others are in `attempts.py`.
@@ -103,7 +103,7 @@ def _mount(scratch: str) -> None:
 
 def _perf() -> None:
     attributes = (ctypes.c_uint32 * 32)(1, 128)  # a software event, of this size: the CPU clock
-    attributes[10] = 0b1100001  # disabled, without the kernel and the hypervisor
+    attributes[10] = 0b1100001  # disabled, without system and hypervisor
     _close(_call(_PERF_EVENT_OPEN, attributes, 0, -1, -1, 0))
 
 
@@ -117,7 +117,7 @@ def _named_memory() -> None:
     _call(_SHMCTL, segment, 0, None)
 
 
-KERNEL_ATTEMPTS: Final[dict[str, Callable[[str, Sequence[int]], None]]] = {
+SYSTEM_CALL_ATTEMPTS: Final[dict[str, Callable[[str, Sequence[int]], None]]] = {
     "ptrace": lambda _, others: _first(others, _trace),
     "process_vm_readv": lambda _, others: _first(others, _read_memory),
     "pidfd_getfd": lambda _, others: _first(others, _take_descriptor),
