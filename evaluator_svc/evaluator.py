@@ -52,6 +52,7 @@ from kernel_foundry.errors import (
     TaskInvalidError,
     TaskRefusedError,
 )
+from kernel_foundry.plan.library import LIBRARY_OPS
 
 T = TypeVar("T")
 
@@ -229,7 +230,7 @@ class LocalEvaluator:
         return CandidateBuild(site, request).evaluate()
 
     def _admit(self, task: Task, site: DeviceSite) -> Admission:
-        if task.library_ops:
+        if not LIBRARY_OPS.keys().isdisjoint(task.library_ops):
             site.warm_up_library()
         with self._admission_lock:
             peaks = self._peaks(site)  # bound and estimate follow from them

@@ -19,6 +19,7 @@ from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.plan import allowed_library_ops
 
 _BIND_SECONDS = 30.0
 
@@ -68,7 +69,7 @@ class CandidateBuild:
         with self._record.stage("bind"):
             answer = ask_candidate(
                 builder,
-                BindRequest(library_ops=self._request.task.library_ops),
+                BindRequest(library_ops=allowed_library_ops(self._request.task, None)),
                 BindReply,
                 seconds=_BIND_SECONDS,
                 doing="binding the plan",

@@ -21,15 +21,13 @@ from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.mechanisms import DIAGNOSIS
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.languages import language_named
-from kernel_foundry.plan import short_reference
+from kernel_foundry.plan import allowed_library_ops, short_reference
 
 _INSPIRATION_DIVISOR: Final = 9
 """One part in so many of a prompt is for an inspiration's code; the parent's is shown whole."""
 
 _MATERIAL_DIVISOR: Final = 3
 """One part in so many of a prompt is for code to start from, all of it together."""
-
-_MAX_LIBRARY_OPS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +131,7 @@ def parts_of(
         workloads=views.workload_views(admission),
         device_lines=views.device_lines(admission.device),
         plan_reference=short_reference(language.name).strip(),
-        library_ops=tuple(f"ops.{name}" for name in task.library_ops[:_MAX_LIBRARY_OPS]),
+        library_ops=tuple(f"ops.{name}" for name in allowed_library_ops(task, admission)),
         worked_example=inputs.worked_example,
         blocks=language.text("blocks.md"),
         parent=known.parent,

@@ -77,6 +77,8 @@ class Task:
     """What inputs and weights are cast to; None: they stay as the file has them."""
     training: bool = True
     library_ops: tuple[str, ...] = ()
+    """Library calls that a plan may make; empty: those of the kind that the reference makes;
+    "none" alone: none. `plan.allowed_library_ops` tells which these are."""
     instructions: str = ""
     tf32: bool = False
     """Matrix products and convolutions in float32 may round their operands to TF32, on GPUs."""

@@ -4,6 +4,7 @@ A plan says which kernels run on which tensors, with which grid. Its text is hos
 it is parsed with `ast`, interpreted here within bounds, and never executed by Python.
 """
 
+from kernel_foundry.plan.allowed_library import NO_LIBRARY, allowed_library_ops
 from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.candidate_text import (
     ExtractionError,
@@ -48,6 +49,7 @@ from kernel_foundry.plan.values import DeviceLimits
 
 __all__ = [
     "LIBRARY_OPS",
+    "NO_LIBRARY",
     "Argument",
     "BufferArgument",
     "BufferSpec",
@@ -76,6 +78,7 @@ __all__ = [
     "TensorOperand",
     "TuneParameter",
     "TuneValue",
+    "allowed_library_ops",
     "bind",
     "chosen_values",
     "configurations",

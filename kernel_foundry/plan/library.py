@@ -139,7 +139,7 @@ def check_call(
     if name not in allowed:
         listed = ", ".join(sorted(allowed)) or "none"
         raise policy_error(
-            f"ops.{name} is not allowed: library_ops of the task's sidecar allows {listed}; "
+            f"ops.{name} is not allowed: this task allows {listed} (library_ops in its sidecar); "
             "write a kernel for this step"
         )
     op = LIBRARY_OPS[name]

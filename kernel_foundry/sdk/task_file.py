@@ -15,7 +15,7 @@ from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workloa
 from kernel_foundry.domain.task_limits import LARGEST_SIZE, MOST_BITS, MOST_WORKLOADS
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
-from kernel_foundry.plan.library import LIBRARY_OPS
+from kernel_foundry.plan import LIBRARY_OPS, NO_LIBRARY
 from kernel_foundry.shown_value import shown
 from kernel_foundry.task_source import (
     missing_names,
@@ -224,8 +224,14 @@ def _boolean(where: str, value: Any) -> bool:
 
 
 def _library_ops(value: Any) -> tuple[str, ...]:
+    if value == "auto":
+        return ()
+    if value in ("none", []):
+        return (NO_LIBRARY,)
     if not isinstance(value, list):
-        raise _FieldError(f"library_ops: expected a list such as [linear], got {shown(value)}")
+        raise _FieldError(
+            f"library_ops: expected auto, none or a list such as [linear], got {shown(value)}"
+        )
     for name in value:
         if not isinstance(name, str) or name not in LIBRARY_OPS:
             raise _FieldError(

@@ -74,6 +74,16 @@ instructions: Be quick.
     assert task.instructions == "Be quick."
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("auto", ()), ("none", ("none",)), ("[]", ("none",)), ("[mm, bmm]", ("mm", "bmm"))],
+)
+def test_library_calls_are_the_references_own_or_none_or_listed(
+    tmp_path: Path, value: str, expected: tuple[str, ...]
+) -> None:
+    assert read_task(write(tmp_path, f"library_ops: {value}\n")).library_ops == expected
+
+
 def test_tf32_is_asked_for_and_part_of_the_identity(tmp_path: Path) -> None:
     plain = read_task(write(tmp_path))
     task = read_task(write(tmp_path, "tf32: true"))

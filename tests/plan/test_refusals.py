@@ -56,7 +56,7 @@ STATEMENTS = [
     ("n = torch.pi", "policy", "only dtypes are"),
     ("n = x[0, 1]", "policy", "only one index"),
     ("x[0] = 1", "policy", "kernels write tensors"),
-    ("n = ops.linear(x, x)", "policy", "library_ops of the task's sidecar allows none"),
+    ("n = ops.linear(x, x)", "policy", "this task allows none"),
     ("n = ops.relu(x)", "policy", "there is no library call ops.relu: there are linear, matmul"),
     ("ops = 3", "policy", "ops has a meaning of its own"),
     ("n = ops.linear", "policy", "a library call is y = ops.NAME"),

@@ -18,6 +18,7 @@ from evaluator_svc.pipeline.runner_calls import load
 from evaluator_svc.pipeline.tools import Rerun
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.plan import allowed_library_ops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def load_candidate(
         workloads=tuple(table for table, _ in pairs),
         kernels=tuple(unit.kernels for unit in prepared.units),
         unit_of_workload=tuple(unit for _, unit in pairs),
-        library_ops=request.task.library_ops,
+        library_ops=allowed_library_ops(request.task, context.admission),
         tf32=request.task.tf32,
     )
     started = time.monotonic()

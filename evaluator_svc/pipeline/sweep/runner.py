@@ -38,6 +38,7 @@ from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.plan import allowed_library_ops
 
 _FIRST_SAMPLES: Final = (5, 7)
 """Fewest and most of a configuration's first block."""
@@ -102,6 +103,7 @@ class SweepRunner:
         """The process that holds these inputs; one that is started in its place does not."""
         self._request = request
         self._admission = admission
+        self._library_ops = allowed_library_ops(request.task, admission)
         self._names = names
         self._timed = {w.workload for w in admission.workloads if not w.held_out}
         self._runners = site.library_runners if uses_library else site.runners
@@ -244,7 +246,7 @@ class SweepRunner:
             workloads=self._names,
             kernels=tuple(unit.kernels for unit in built.prepared.units),
             unit_of_workload=built.prepared.unit_of_workload,
-            library_ops=self._request.task.library_ops,
+            library_ops=self._library_ops,
             tf32=self._request.task.tf32,
             number=built.number,
             forget=forgotten,

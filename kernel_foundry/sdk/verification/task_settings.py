@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from kernel_foundry.domain.task import Task
+from kernel_foundry.plan import NO_LIBRARY
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
 
 
@@ -28,5 +29,5 @@ def _settings(task: Task) -> Iterator[tuple[str, str]]:
         yield "tf32", "products may round their operands to TF32"
     if task.precision is not None:
         yield "precision", f"inputs and weights are cast to {task.precision.value}"
-    if task.library_ops:
+    if task.library_ops and task.library_ops != (NO_LIBRARY,):
         yield "library_ops", f"a candidate may call {', '.join(task.library_ops)}"
