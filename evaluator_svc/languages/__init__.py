@@ -1,6 +1,6 @@
-"""The kernel languages that candidates are judged in, one record each.
+"""The kernel languages that candidates are judged in, a backend for each.
 
-Plans, prompts and hints ask the record of the same name in `kernel_foundry/languages`.
+Plans, prompts and hints ask the definition of the same name in `kernel_foundry/languages`.
 CONTRIBUTING.md lists all that a new language needs.
 """
 
@@ -15,7 +15,7 @@ BACKENDS: dict[Language, LanguageBackend] = {backend.language: backend for backe
 
 
 def backend_of(language: Language) -> LanguageBackend:
-    """Return the record of a language."""
+    """Return the backend of a language."""
     return BACKENDS[language]
 
 

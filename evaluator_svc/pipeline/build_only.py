@@ -12,7 +12,7 @@ from evaluator_svc.pipeline.build.built_candidate import (
     describe,
     read_and_build,
 )
-from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
@@ -46,7 +46,7 @@ class CandidateBuild:
     def __init__(self, site: DescribedPlace, request: EvaluationRequest) -> None:
         self._site = site
         self._request = request
-        self._record = EvaluationRecord(request, site.spec.id, baselines_ns={})
+        self._draft = EvaluationDraft(request, site.spec.id, baselines_ns={})
 
     def evaluate(self) -> Evaluation:
         """Return the verdict BUILT, or how it failed.
@@ -56,17 +56,17 @@ class CandidateBuild:
         """
         task = self._site.judge.describe(self._request.task)
         with self._site.building(), self._site.builders.taken() as builder:
-            built = read_and_build(builder, self._site, self._request, task.workloads, self._record)
+            built = read_and_build(builder, self._site, self._request, task.workloads, self._draft)
             if isinstance(built, CandidateFailure):
-                return self._record.failed(built)
+                return self._draft.failed(built)
             failure = self._bind(builder, built, task.reference_op_count)
         self._add_evidence()
-        return self._record.built() if failure is None else self._record.failed(failure)
+        return self._draft.built() if failure is None else self._draft.failed(failure)
 
     def _bind(
         self, builder: ChildProcess, built: BuiltCandidate, operator_count: int
     ) -> CandidateFailure | None:
-        with self._record.stage("bind"):
+        with self._draft.stage("bind"):
             answer = ask_candidate(
                 builder,
                 BindRequest(library_ops=allowed_library_ops(self._request.task, None)),
@@ -77,10 +77,10 @@ class CandidateBuild:
         if isinstance(answer, CandidateFailure):
             return answer
         bound: BindReply = answer.message
-        with self._record.stage("behaviour"):
-            _, self._record.measures = describe(built, bound.workloads[0], operator_count)
+        with self._draft.stage("behaviour"):
+            _, self._draft.measures = describe(built, bound.workloads[0], operator_count)
         for workload in bound.workloads:
-            self._record.add_fact(
+            self._draft.add_fact(
                 f"bound to {workload.workload}",
                 f"{workload.launch_count} launches, {workload.library_call_count} library calls, "
                 f"{workload.scratch_bytes} bytes of scratch",
@@ -88,7 +88,7 @@ class CandidateBuild:
         return None
 
     def _add_evidence(self) -> None:
-        site, record = self._site, self._record
-        record.add_fact("built for", f"{site.spec.name} ({site.spec.architecture})")
-        record.add_fact("compiler", site.compiler_version)
-        record.add_fact("isolation", ", ".join(site.isolation.mechanisms) or "none")
+        site, draft = self._site, self._draft
+        draft.add_fact("built for", f"{site.spec.name} ({site.spec.architecture})")
+        draft.add_fact("compiler", site.compiler_version)
+        draft.add_fact("isolation", ", ".join(site.isolation.mechanisms) or "none")

@@ -48,7 +48,7 @@ class EvaluationDraws:
         given = {s.workload: s.seeds for s in context.request.seeds}
         # Else secret and fresh for every evaluation: nothing can be prepared for them.
         seeds = given.get(name) or tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
-        context.record.set_seeds(name, seeds)
+        context.draft.set_seeds(name, seeds)
         is_alone = has_one_seed(workload)
         draw, descriptors = context.judge.draw(
             context.request.task,

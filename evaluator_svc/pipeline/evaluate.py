@@ -28,7 +28,7 @@ from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
-from evaluator_svc.pipeline.record import EvaluationRecord, fastest_baselines_ns
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
 from evaluator_svc.pipeline.tools import profile, sanitized
@@ -61,14 +61,14 @@ class CandidateEvaluation:
     ) -> None:
         self._site = site
         self._request = request
-        self._record = EvaluationRecord(request, site.spec.id, fastest_baselines_ns(admission))
+        self._draft = EvaluationDraft(request, site.spec.id, fastest_baselines_ns(admission))
         self._context = EvaluationContext(
             site=site,
             judge=site.judge,
             request=request,
             admission=admission.without_generated,
             peaks=peaks,
-            record=self._record,
+            draft=self._draft,
         )
         self._workloads = self._context.admission.workloads
         self._generated = tuple(w for w in admission.workloads if w.is_generated)
@@ -87,7 +87,7 @@ class CandidateEvaluation:
         try:
             with ExitStack() as processes:
                 failure = self._first_failure(processes)
-            return self._record.passed() if failure is None else self._record.failed(failure)
+            return self._draft.passed() if failure is None else self._draft.failed(failure)
         finally:
             drawn = self._all_drawn()
             judge = self._context.judge
@@ -138,7 +138,7 @@ class CandidateEvaluation:
             # The judge draws while the builder builds; it may still be importing torch.
             self._draws.start(self._workloads[0])
         with site.builders.taken() as builder:
-            built = read_and_build(builder, site, self._request, self._names, self._record)
+            built = read_and_build(builder, site, self._request, self._names, self._draft)
         if isinstance(built, CandidateFailure):
             return built
         if not site.shares_cores:
@@ -183,15 +183,15 @@ class CandidateEvaluation:
         if candidate.rerun is not None and self._request.fresh_baselines:
             first = next(w for w in self._workloads if not w.held_out)
             kernels = candidate.bound[first.workload].kernels
-            with self._record.stage("tools"):
+            with self._draft.stage("tools"):
                 found = profile(candidate.rerun, self._draws.of(first).draw, kernels)
-            self._record.add_findings(found)
+            self._draft.add_findings(found)
         if not self._request.sanitize:
             return None
         smallest = min(self._workloads, key=lambda w: w.minimal_bytes)
-        with self._record.stage("tools"):
+        with self._draft.stage("tools"):
             sanitizers = sanitized(candidate.rerun, self._draws.of(smallest).draw)
-        self._record.add_checks(sanitizers.checks)
+        self._draft.add_checks(sanitizers.checks)
         return sanitizers.failure
 
     def _try_elsewhere(
@@ -199,19 +199,19 @@ class CandidateEvaluation:
     ) -> CandidateFailure | None:
         """Try inputs that a candidate may decline without a fault."""
         untried = self._context.admission.untried
-        trials = GeneratedTrials(self._generated, self._record, candidate.bound, untried)
+        trials = GeneratedTrials(self._generated, self._draft, candidate.bound, untried)
         failure = correctness.try_generated(trials)
         if failure is not None or trials.is_runner_lost:
             return failure
         return self._ranges.run(candidate.runner, correctness.assess_precision, binding=False)
 
     def _diagnose(self, candidate: LoadedCandidate) -> None:
-        report = self._record.compile
-        with self._record.stage("diagnosis"):
+        report = self._draft.compile
+        with self._draft.stage("diagnosis"):
             for workload in self._workloads:
                 if not workload.held_out:
                     findings = diagnosis.performance_findings(
-                        self._record.workload(workload.workload),
+                        self._draft.workload(workload.workload),
                         workload,
                         self._site.spec,
                         self._context.peaks,
@@ -219,7 +219,7 @@ class CandidateEvaluation:
                         launches=candidate.launch_facts(workload.workload),
                         resources=report.kernels if report else (),
                     )
-                    self._record.add_findings(findings)
+                    self._draft.add_findings(findings)
 
     @property
     def _names(self) -> tuple[WorkloadNames, ...]:
@@ -235,12 +235,12 @@ class CandidateEvaluation:
 
     def _add_evidence(self) -> None:
         judge_facts = self._context.judge.facts()
-        self._record.add_facts(verdict_facts(self._site, self._request, judge_facts))
+        self._draft.add_facts(verdict_facts(self._site, self._request, judge_facts))
 
     def _add_memory_facts(self, pool_bytes: int) -> None:
         draws = [future.result().draw.draw for future in self._all_drawn()]
         facts = self._memory.facts(self._context.judge, draws, pool_bytes=pool_bytes)
-        self._record.add_facts(facts)
+        self._draft.add_facts(facts)
 
     def _all_drawn(self) -> tuple[Future[DrawnInputs], ...]:
         return (*self._draws.started, *self._ranges.drawn)

@@ -45,7 +45,7 @@ class PolicyRule:
     """Subject and name: "source.include"; stored with findings, so it never changes."""
     subject: Subject
     is_for_every_language: bool = True
-    """Else it is for the languages whose record names it: `LanguageBackend.rules`."""
+    """Else it is for the languages whose backend names it: `LanguageBackend.rules`."""
     rule_class: RuleClass
     refusal: FindingKind = FindingKind.POLICY
     """Kind of the finding where the class is reject."""

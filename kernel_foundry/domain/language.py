@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Self
 
-from kernel_foundry.languages import RECORDS
+from kernel_foundry.languages import LANGUAGES
 
 
 class Language(StrEnum):
@@ -18,7 +18,7 @@ class Language(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
-        if not isinstance(value, str) or value not in RECORDS:
+        if not isinstance(value, str) or value not in LANGUAGES:
             return None
         member = str.__new__(cls, value)
         member._name_, member._value_ = value.upper(), value

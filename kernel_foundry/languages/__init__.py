@@ -1,7 +1,7 @@
-"""The kernel languages, one record each, in a folder and in `RECORDS`.
+"""The kernel languages: a definition of each one, in a folder and in `LANGUAGES`.
 
-A record says what plans, prompts, replies and hints ask of a language. How it is built, read and
-timed is in the record of its name in `evaluator_svc/languages`, recipes for it are in
+A definition says what plans, prompts, replies and hints ask of a language. How it is built, read and
+timed is in the backend of its name in `evaluator_svc/languages`, recipes for it are in
 `generator_svc/recipes`. Protos carry its name. CONTRIBUTING.md lists all that a new one needs.
 """
 
@@ -24,27 +24,27 @@ __all__ = [
     "register",
 ]
 
-RECORDS: dict[str, KernelLanguage] = {record.name: record for record in (SYCL, CUDA)}
+LANGUAGES: dict[str, KernelLanguage] = {language.name: language for language in (SYCL, CUDA)}
 
 
 _FENCE: Final = re.compile(r"^[ \t]*```+[ \t]*(\w+)", re.MULTILINE)
 
 
-def register(record: KernelLanguage) -> None:
+def register(language: KernelLanguage) -> None:
     """Add a language.
 
     Raises:
         ValueError: there is one of that name, or one of its words is taken.
     """
-    taken = {word for other in RECORDS.values() for word in other.words}
-    if record.name in RECORDS or taken & set(record.words):
-        raise ValueError(f"{record.name} or one of its words is the name of another language")
-    RECORDS[record.name] = record
+    taken = {word for other in LANGUAGES.values() for word in other.words}
+    if language.name in LANGUAGES or taken & set(language.words):
+        raise ValueError(f"{language.name} or one of its words is the name of another language")
+    LANGUAGES[language.name] = language
 
 
 def languages() -> tuple[KernelLanguage, ...]:
     """All languages, in the order in which they are shown."""
-    return tuple(RECORDS.values())
+    return tuple(LANGUAGES.values())
 
 
 def language_named(name: str) -> KernelLanguage:
@@ -54,31 +54,31 @@ def language_named(name: str) -> KernelLanguage:
         ValueError: there is none.
     """
     try:
-        return RECORDS[name]
+        return LANGUAGES[name]
     except KeyError:
-        known = ", ".join(RECORDS)
+        known = ", ".join(LANGUAGES)
         raise ValueError(f"language {name!r} is unknown; known are {known}") from None
 
 
 def fences() -> str:
     """The fences of all languages, as a message names them: "```sycl or ```cuda"."""
-    return " or ".join(f"```{record.name}" for record in languages())
+    return " or ".join(f"```{language.name}" for language in languages())
 
 
 def is_word(word: str) -> bool:
     """Return whether `word` behind a fence names a language."""
-    return any(word in record.words for record in languages())
+    return any(word in language.words for language in languages())
 
 
 def language_of_first_fence(text: str) -> KernelLanguage | None:
     """Return the language of the first block of a candidate's Markdown that names one."""
     words = (fence[1] for fence in _FENCE.finditer(text))
-    return next((RECORDS[word] for word in words if word in RECORDS), None)
+    return next((LANGUAGES[word] for word in words if word in LANGUAGES), None)
 
 
 def language_of_block(word: str, text: str) -> KernelLanguage | None:
     """Return the language of a block of code, by the word behind its fence, then by its text."""
-    for record in languages():
-        if word in record.words:
-            return record
-    return next((record for record in languages() if record.mark.search(text)), None)
+    for language in languages():
+        if word in language.words:
+            return language
+    return next((language for language in languages() if language.mark.search(text)), None)

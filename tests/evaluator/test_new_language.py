@@ -77,7 +77,7 @@ def toy() -> Iterator[Language]:
         has_warps=True,
     )
     yield language
-    del BACKENDS[language], languages.RECORDS["toy"]
+    del BACKENDS[language], languages.LANGUAGES["toy"]
 
 
 def _device(language: Language) -> DeviceSpec:

@@ -11,7 +11,7 @@ import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
-from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.request_limits import check_evaluation, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
@@ -126,10 +126,10 @@ def test_a_verdict_names_the_callers_figure() -> None:
 
     def told(*yardsticks: Yardstick) -> WorkloadResult:
         request = replace(REQUEST, yardsticks=yardsticks)
-        record = EvaluationRecord(request, "sycl:0", {"default": 1e6})
-        record.set_workload(WorkloadResult(workload="default"))
+        draft = EvaluationDraft(request, "sycl:0", {"default": 1e6})
+        draft.set_workload(WorkloadResult(workload="default"))
         failure = CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=())
-        return record.failed(failure).workloads[0]
+        return draft.failed(failure).workloads[0]
 
     for given in ((), (Yardstick(workload="default", time_ns=1e6),)):
         assert (told(*given).yardstick_ns, told(*given).yardstick_given) == (1e6, False)

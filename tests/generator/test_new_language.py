@@ -64,7 +64,7 @@ def toy(tmp_path: Path) -> Iterator[Language]:
         )
     )
     yield Language("toy")
-    del languages.RECORDS["toy"]
+    del languages.LANGUAGES["toy"]
 
 
 async def test_a_new_language_goes_from_prompt_to_prompt(

@@ -56,7 +56,7 @@ DEVICE = DeviceLimits(
 def _registered() -> Iterator[None]:
     languages.register(TOY)
     yield
-    del languages.RECORDS[TOY.name]
+    del languages.LANGUAGES[TOY.name]
 
 
 def _names(count: int) -> NameTable:

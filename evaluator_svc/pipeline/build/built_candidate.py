@@ -26,7 +26,7 @@ from evaluator_svc.pipeline.build.build import (
 )
 from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.pipeline.build.listings import listings, object_codes
-from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
 from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
@@ -76,10 +76,10 @@ def read_and_build(
     place: BuildPlace,
     request: EvaluationRequest,
     names: tuple[WorkloadNames, ...],
-    record: EvaluationRecord,
+    draft: EvaluationDraft,
 ) -> BuiltCandidate | CandidateFailure:
     """Take a candidate through parse, policy, build and inspection."""
-    prepared = _prepare(builder, place, request, names, record)
+    prepared = _prepare(builder, place, request, names, draft)
     if isinstance(prepared, CandidateFailure):
         return prepared
     settings = BuildSettings(
@@ -88,29 +88,29 @@ def read_and_build(
         seconds=request.limits.build_seconds,
         memory_bytes=place.settings.builder_memory_bytes,
     )
-    with record.stage("build"):
+    with draft.stage("build"):
         built = build(
             builder, prepared, place.objects, settings, optional=_optional(prepared, names)
         )
-    record.compile = built.report
+    draft.compile = built.report
     if isinstance(built, BuildFailure):
         return built.failure
     if request.with_listings:
-        record.compile = dataclasses.replace(record.compile, listings=listings(built))
+        draft.compile = dataclasses.replace(draft.compile, listings=listings(built))
     if request.with_objects:
         objects = object_codes(built, prepared.unit_of_workload, names)
-        record.compile = dataclasses.replace(record.compile, objects=objects)
+        draft.compile = dataclasses.replace(draft.compile, objects=objects)
     if is_null(place.spec):
         return BuiltCandidate(prepared=prepared, built=built)
-    with record.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
+    with draft.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
         language = request.source.language
         inspected = inspect_units(inspectors, built, prepared, language, place.objects)
         if isinstance(inspected, CandidateFailure):
-            record.add_checks(policy_checks(inspected.findings, language, Subject.OBJECT))
+            draft.add_checks(policy_checks(inspected.findings, language, Subject.OBJECT))
             return inspected
-        record.compile = dataclasses.replace(record.compile, kernels=inspected.report.kernels)
+        draft.compile = dataclasses.replace(draft.compile, kernels=inspected.report.kernels)
         candidate = BuiltCandidate(prepared=prepared, built=inspected)
-        return _assess_objects(candidate, request, names, record)
+        return _assess_objects(candidate, request, names, draft)
 
 
 def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
@@ -124,7 +124,7 @@ def _assess_objects(
     candidate: BuiltCandidate,
     request: EvaluationRequest,
     names: Sequence[WorkloadNames],
-    record: EvaluationRecord,
+    draft: EvaluationDraft,
 ) -> BuiltCandidate | CandidateFailure:
     """Hold what was built, or found in the cache, against the policy's rules."""
     facts = ObjectFacts.of_all([report.numbers for report in candidate.built.reports])
@@ -132,10 +132,10 @@ def _assess_objects(
         *candidate.built.findings,
         *narrow_findings(facts.formats, _allowed_formats(request.task, names)),
     )
-    record.add_checks(policy_checks(findings, request.source.language, Subject.OBJECT))
+    draft.add_checks(policy_checks(findings, request.source.language, Subject.OBJECT))
     if is_refused(findings):
         return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
-    record.add_findings(findings)
+    draft.add_findings(findings)
     return dataclasses.replace(candidate, facts=facts)
 
 
@@ -175,7 +175,7 @@ def _prepare(
     place: BuildPlace,
     request: EvaluationRequest,
     names: tuple[WorkloadNames, ...],
-    record: EvaluationRecord,
+    draft: EvaluationDraft,
 ) -> PrepareReply | CandidateFailure:
     asked = PrepareRequest(
         source=request.source,
@@ -187,13 +187,13 @@ def _prepare(
     prepared = prepare(builder, asked)
     wall_ms = 1e3 * (time.perf_counter() - started)
     if isinstance(prepared, CandidateFailure):
-        record.add_stage_time("parse", wall_ms)
+        draft.add_stage_time("parse", wall_ms)
         if prepared.outcome is EvaluationOutcome.REJECTED:
-            record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
+            draft.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
         return prepared
-    record.add_stage_time("parse", wall_ms - prepared.policy_ms)
-    record.add_stage_time("policy", prepared.policy_ms)
-    record.set_configuration(prepared.configuration)
-    record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
-    record.add_findings(prepared.findings)
+    draft.add_stage_time("parse", wall_ms - prepared.policy_ms)
+    draft.add_stage_time("policy", prepared.policy_ms)
+    draft.set_configuration(prepared.configuration)
+    draft.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
+    draft.add_findings(prepared.findings)
     return prepared

@@ -57,7 +57,7 @@ def load_candidate(
     candidate: BuiltCandidate,
     names: tuple[WorkloadNames, ...],
 ) -> LoadedCandidate | CandidateFailure:
-    """Bind the plan in a runner; record the candidate's measures.
+    """Bind the plan in a runner; note the candidate's measures.
 
     Args:
         context: The evaluation.
@@ -82,13 +82,13 @@ def load_candidate(
         tf32=request.task.tf32,
     )
     started = time.monotonic()
-    with context.record.stage("bind"):
+    with context.draft.stage("bind"):
         loaded = load(runner, load_request, candidate.built.codes)
     load_seconds = time.monotonic() - started
     if isinstance(loaded, CandidateFailure):
         return loaded
-    with context.record.stage("behaviour"):
-        kernel_facts, context.record.measures = describe(
+    with context.draft.stage("behaviour"):
+        kernel_facts, context.draft.measures = describe(
             candidate,
             loaded.workloads[0],
             operator_count(context.admission.workloads[0].graph),

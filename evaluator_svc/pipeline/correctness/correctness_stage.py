@@ -35,7 +35,7 @@ _LOAD_SHARE: Final = 4.0
 
 
 class CorrectnessStage:
-    """Compares a loaded candidate with the reference; what it finds goes to the record.
+    """Compares a loaded candidate with the reference; what it finds goes to the draft of the verdict.
 
     Args:
         context: The evaluation.
@@ -47,7 +47,7 @@ class CorrectnessStage:
         self, context: EvaluationContext, draws: EvaluationDraws, candidate: LoadedCandidate
     ) -> None:
         self._context = context
-        self._record = context.record
+        self._draft = context.draft
         self._draws = draws
         self._candidate = candidate
         self._reverse_seconds: dict[str, float] = {}
@@ -55,7 +55,7 @@ class CorrectnessStage:
 
     def verify(self, workloads: Sequence[WorkloadAdmission]) -> CandidateFailure | None:
         """Run each workload and compare every element; return the first failure."""
-        with self._record.stage("correctness"):
+        with self._draft.stage("correctness"):
             for workload in workloads:
                 failure = self._verify(workload)
                 if failure is not None:
@@ -64,11 +64,11 @@ class CorrectnessStage:
 
     def audit_precision(self, workloads: Sequence[WorkloadAdmission]) -> CandidateFailure | None:
         """Audit how exact the outputs of verified workloads are; return the first failure."""
-        with self._record.stage("precision"):
+        with self._draft.stage("precision"):
             for workload in workloads:
                 audited = self._context.judge.audit_precision(self._draws.of(workload).draw.draw)
                 check, failure = assess_elements(audited, workload.workload)
-                self._record.add_checks((check,))
+                self._draft.add_checks((check,))
                 if failure is not None:
                     return failure
                 judged = self._keep_precision(audited, workload)
@@ -76,7 +76,7 @@ class CorrectnessStage:
                     return CandidateFailure(
                         outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                     )
-                self._record.add_findings(judged.findings)
+                self._draft.add_findings(judged.findings)
         return None
 
     def try_schedule(self, workloads: Sequence[WorkloadAdmission]) -> CandidateFailure | None:
@@ -87,7 +87,7 @@ class CorrectnessStage:
         # Machine code of the rewritten object is made within the first run.
         made = _LOAD_SHARE * self._candidate.load_seconds
         seconds = context.request.limits.run_seconds + made
-        with self._record.stage("schedule"):
+        with self._draft.stage("schedule"):
             for workload in workloads:
                 drawn = self._draws.of(workload)
                 started = time.monotonic()
@@ -95,7 +95,7 @@ class CorrectnessStage:
                     self._candidate.runner, context.judge, drawn, seconds=seconds
                 )
                 self._reverse_seconds[workload.workload] = time.monotonic() - started
-                self._record.add_checks((tried.check,))
+                self._draft.add_checks((tried.check,))
                 if tried.failure is not None:
                     return tried.failure
         return None
@@ -107,7 +107,7 @@ class CorrectnessStage:
             return None
         uses_library = self._candidate.uses_library
         with (
-            self._record.stage("schedule"),
+            self._draft.stage("schedule"),
             context.site.one_thread_runner(with_library=uses_library) as runner,
         ):
             loaded = load(runner, again.load, again.codes)
@@ -121,7 +121,7 @@ class CorrectnessStage:
                     context.request.limits.run_seconds + context.site.settings.thread_count * work
                 )
                 tried = run_one_by_one(runner, context.judge, drawn, seconds=seconds)
-                self._record.add_checks((tried.check,))
+                self._draft.add_checks((tried.check,))
                 if tried.failure is not None:
                     return tried.failure
         return None
@@ -138,8 +138,8 @@ class CorrectnessStage:
     def name_arithmetic(self) -> None:
         """Record what the candidate computes in; every workload has been verified."""
         admission = self._context.admission
-        audits = [self._record.workload(w.workload).precision for w in admission.workloads]
-        self._record.arithmetic = arithmetic_text(
+        audits = [self._draft.workload(w.workload).precision for w in admission.workloads]
+        self._draft.arithmetic = arithmetic_text(
             self._candidate.facts,
             is_narrow=admission.is_narrow,
             effective_bits=min((a.effective_bits for a in audits if a is not None), default=None),
@@ -167,13 +167,13 @@ class CorrectnessStage:
         failure = None
         if self._candidate.bound[workload.workload].library_call_count:
             failure = run_without_kernels(runner, judge, drawn, seconds=seconds)
-            self._record.add_checks((own_kernels_check(workload.workload, failure),))
-        count = 1 if has_one_seed(workload) else len(self._record.seeds(workload.workload))
+            self._draft.add_checks((own_kernels_check(workload.workload, failure),))
+        count = 1 if has_one_seed(workload) else len(self._draft.seeds(workload.workload))
         verdict = failure or run_and_judge(runner, judge, drawn, seed_count=count, seconds=seconds)
         if isinstance(verdict, CandidateFailure):
-            self._record.add_checks(damage_checks(verdict, workload.workload))
+            self._draft.add_checks(damage_checks(verdict, workload.workload))
             return self._explained(self._with_resources(verdict, workload.workload), drawn)
-        self._record.set_workload(
+        self._draft.set_workload(
             WorkloadResult(
                 workload=workload.workload,
                 held_out=workload.held_out,
@@ -182,13 +182,13 @@ class CorrectnessStage:
                 arithmetic_estimate_ns=workload.arithmetic_estimate_ns,
             )
         )
-        self._record.add_checks(verdict.checks)
+        self._draft.add_checks(verdict.checks)
         if verdict.changed_state:
             changed = ", ".join(verdict.changed_state)
-            self._record.set_fact("changed by the reference", changed)
+            self._draft.set_fact("changed by the reference", changed)
         failure = failure_of(verdict, workload.workload)
         if failure is None:
-            self._record.add_findings(verdict.findings)
+            self._draft.add_findings(verdict.findings)
             return None
         return self._explained(self._with_precision(failure, verdict, workload), drawn)
 
@@ -220,12 +220,12 @@ class CorrectnessStage:
         judged = self.assess_precision(audited, workload.workload, is_right=is_right)
         if not is_right and not judged.is_refused:
             return judged  # wrong for another reason, of which the figures tell nothing
-        result = self._record.workload(workload.workload)
+        result = self._draft.workload(workload.workload)
         if result.correctness is not None:
             correctness = dataclasses.replace(result.correctness, precision=audited.least_exact)
             result = dataclasses.replace(result, correctness=correctness)
-            self._record.set_workload(result)
-        self._record.add_checks((judged.check,))
+            self._draft.set_workload(result)
+        self._draft.add_checks((judged.check,))
         return judged
 
     def _explained(self, failure: CandidateFailure, drawn: DrawnInputs) -> CandidateFailure:
@@ -233,13 +233,13 @@ class CorrectnessStage:
         rerun = self._candidate.rerun
         if rerun is None:
             return failure
-        with self._record.stage("tools"):
+        with self._draft.stage("tools"):
             found = explain_failure(rerun, drawn.draw, failure)
         return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
     def _with_resources(self, failure: CandidateFailure, workload: str) -> CandidateFailure:
         """Return a refused launch with the resources it lacked, if the object code has them."""
-        report = self._record.compile
+        report = self._draft.compile
         if failure.outcome is not EvaluationOutcome.LAUNCH_ERROR or report is None:
             return failure
         launches = self._candidate.launch_facts(workload)

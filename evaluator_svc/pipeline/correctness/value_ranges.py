@@ -45,7 +45,7 @@ class RangeTrials:
         self, context: EvaluationContext, admission: Admission, memory: EvaluationMemory
     ) -> None:
         self._context = context
-        self._record = context.record
+        self._draft = context.draft
         self._judge = context.judge
         self._admission = admission
         self._memory = memory
@@ -67,14 +67,14 @@ class RangeTrials:
             name = workload.workload
             ranges = self._chosen(workload, binding=binding)
             if name in left_out:
-                self._record.add_checks((_skipped(name, _NO_MEMORY),) if binding else ())
+                self._draft.add_checks((_skipped(name, _NO_MEMORY),) if binding else ())
             elif not ranges and binding and workload.value_ranges:
                 is_bound = any(r.is_binding for r in workload.value_ranges)
                 note = _TOO_LARGE if is_bound else _UNDEFINED
-                self._record.add_checks((_skipped(name, note),))
+                self._draft.add_checks((_skipped(name, note),))
             elif ranges and (binding or name == self._choice.least):
                 mixed = self._choice.mixed(workload) if binding else ()
-                with self._record.stage("value_ranges"):
+                with self._draft.stage("value_ranges"):
                     failure = self._try(runner, workload, ranges, mixed, assess_precision)
                 if failure is not None:
                     return failure if binding else self._report(failure, name)
@@ -84,11 +84,11 @@ class RangeTrials:
         """Return what is tried on a workload, and say so where that is not all."""
         if not workload.value_ranges:
             return ()
-        chosen = self._choice.chosen(workload, self._record.seeds(workload.workload)[0])
+        chosen = self._choice.chosen(workload, self._draft.seeds(workload.workload)[0])
         if binding and 0 < len(chosen) < len(workload.value_ranges):
             names = ", ".join(r.distribution.value for r in chosen)
             value = f"{names}: {len(chosen)} of {len(workload.value_ranges)}, at random"
-            self._record.add_fact(f"unusual values tried on {workload.workload}", value)
+            self._draft.add_fact(f"unusual values tried on {workload.workload}", value)
         return tuple(r for r in chosen if r.is_binding is binding)
 
     def _try(
@@ -144,23 +144,23 @@ class RangeTrials:
         verdicts: tuple[RangeVerdict, ...],
         assess_precision: AssessPrecision,
     ) -> CandidateFailure | None:
-        self._record.add_checks(tuple(verdict.check for verdict in verdicts))
+        self._draft.add_checks(tuple(verdict.check for verdict in verdicts))
         failure = _failure(verdicts)
         if failure is not None:
             return failure
-        self._record.add_findings(tuple(f for v in verdicts for f in v.findings))
+        self._draft.add_findings(tuple(f for v in verdicts for f in v.findings))
         for name, verdict in zip(names, verdicts, strict=True):
             audited = PrecisionReply(audit=verdict.audit, wide=verdict.wide)
             if audited.least_exact is None:
                 continue
             judged = assess_precision(audited, workload, name)
-            self._record.add_checks((judged.check,))
+            self._draft.add_checks((judged.check,))
             if judged.is_refused:
                 return CandidateFailure(
                     outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                 )
-            self._record.add_findings(judged.findings)
-            self._record.keep_precision(workload, audited.least_exact)
+            self._draft.add_findings(judged.findings)
+            self._draft.keep_precision(workload, audited.least_exact)
         return None
 
     def _draw(
@@ -172,7 +172,7 @@ class RangeTrials:
         is_lean: bool,
     ) -> DrawnInputs:
         # Of the first seed, which is secret and is published with the others.
-        seeds = (self._record.seeds(workload)[0],) * len(ranges)
+        seeds = (self._draft.seeds(workload)[0],) * len(ranges)
         draw, descriptors = self._judge.draw(
             self._context.request.task,
             workload,
@@ -205,8 +205,8 @@ class RangeTrials:
             workload=workload,
             note="denormal, non_finite: it did not end well there, which is reported",
         )
-        self._record.add_findings((finding,))
-        self._record.add_checks((check,))
+        self._draft.add_findings((finding,))
+        self._draft.add_checks((check,))
         return None
 
 

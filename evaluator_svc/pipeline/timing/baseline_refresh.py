@@ -32,18 +32,18 @@ def refresh_baselines(
     again after a while, and whenever the host is loaded.
 
     Args:
-        context: The evaluation; its record takes the baselines and what has changed.
+        context: The evaluation; its draft takes the baselines and what has changed.
         draws: Inputs to time them on.
         timed: The workloads that the candidate was timed on.
         meter: Running since before the first sample.
     """
-    site, record, task = context.site, context.record, context.request.task
+    site, draft, task = context.site, context.draft, context.request.task
     load = meter.load()
     is_loaded = load is not None and load.is_loaded
     is_due = site.baselines.is_due(task.digest, is_loaded=is_loaded)
     is_fresh = context.request.fresh_baselines
     if load is not None and (finding := load.finding()):
-        record.add_findings((finding,))
+        draft.add_findings((finding,))
     if not is_due and not is_fresh:
         return
     drifted: dict[str, tuple[Baseline, ...]] = {}
@@ -51,10 +51,10 @@ def refresh_baselines(
         checked = _checked(context, draws, workload)
         if checked.drift is not None:
             drifted[workload.workload] = checked.baselines
-            record.add_findings((checked.drift,))
+            draft.add_findings((checked.drift,))
         if not is_fresh:
-            result = record.workload(workload.workload)
-            record.set_workload(replace(result, baselines=checked.baselines))
+            result = draft.workload(workload.workload)
+            draft.set_workload(replace(result, baselines=checked.baselines))
     load = meter.load() or load
     if drifted:
         admission = site.remembered_admission(task) or context.admission
@@ -67,7 +67,7 @@ def _checked(
     context: EvaluationContext, draws: EvaluationDraws, workload: WorkloadAdmission
 ) -> BaselineComparison:
     if context.request.fresh_baselines:
-        return compared(workload.baselines, context.record.workload(workload.workload).baselines)
+        return compared(workload.baselines, context.draft.workload(workload.workload).baselines)
     draw = draws.of(workload).draw.draw
     return check_baselines(
         lambda plan, names: context.judge.time_baselines(draw, plan, names),

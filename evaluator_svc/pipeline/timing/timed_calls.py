@@ -6,7 +6,7 @@ from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from evaluator_svc.pipeline.correctness.precision import TIMED_CALLS, AssessPrecision
-from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
@@ -15,7 +15,7 @@ def assess_timed_calls(
     audits: Sequence[PrecisionReply],
     workload: str,
     assess_precision: AssessPrecision,
-    record: EvaluationRecord,
+    draft: EvaluationDraft,
 ) -> CandidateFailure | None:
     """Record the audits of a workload's timed calls; return the first failure.
 
@@ -29,14 +29,14 @@ def assess_timed_calls(
                 outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
             )
         checks = (elements, judged.check)
-        record.add_checks(
+        draft.add_checks(
             checks if not number else tuple(c for c in checks if c.result is not CheckResult.PASSED)
         )
         if failure is not None:
             return failure
-        record.add_findings(judged.findings)
+        draft.add_findings(judged.findings)
         if audited.least_exact is not None:
-            record.keep_precision(workload, audited.least_exact)
+            draft.keep_precision(workload, audited.least_exact)
     return None
 
 

@@ -26,7 +26,7 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 
 
 class TimingStage:
-    """Times a correct candidate; what it finds goes to the record.
+    """Times a correct candidate; what it finds goes to the draft of the verdict.
 
     Args:
         context: The evaluation.
@@ -48,7 +48,7 @@ class TimingStage:
         assess_precision: AssessPrecision,
     ) -> None:
         self._context = context
-        self._record = context.record
+        self._draft = context.draft
         self._draws = draws
         self._candidate = candidate
         self._ranges = ranges
@@ -65,23 +65,23 @@ class TimingStage:
             failure = self._time(workload, index)
             if failure is not None:
                 return failure
-        with self._record.stage("timing"):
+        with self._draft.stage("timing"):
             refresh_baselines(self._context, self._draws, timed, meter)
         return None
 
     def _time(self, workload: WorkloadAdmission, index: int) -> CandidateFailure | None:
         timer = self._timer(workload, index)
-        with self._record.stage("timing"):
+        with self._draft.stage("timing"):
             result = timer.time()
         if isinstance(result, CandidateFailure):
             return result
         if result.failure is None:
             name, judge = workload.workload, self._assess_precision
-            failure = assess_timed_calls(result.audits, name, judge, self._record)
+            failure = assess_timed_calls(result.audits, name, judge, self._draft)
             failure = failure or self._ranges.assess_guests(name, result.guests, judge)
             result = dataclasses.replace(result, failure=failure)
         if result.failure is None:
-            with self._record.stage("data_flow"):
+            with self._draft.stage("data_flow"):
                 result = timer.probed(result)
         self._keep(workload, result)
         if result.failure is None:
@@ -117,7 +117,7 @@ class TimingStage:
         peaks, language = self._context.peaks, self._context.site.spec.language
         bound = self._candidate.bound[workload.workload]
         result = dataclasses.replace(
-            self._record.workload(workload.workload),
+            self._draft.workload(workload.workload),
             timing=timed.timing,
             warm_timing=timed.warm_timing,
             baselines=timed.baselines,
@@ -128,12 +128,12 @@ class TimingStage:
             ),
             kernel_times=timed.kernel_times,
         )
-        self._record.set_workload(result)
-        self._record.add_findings(prepare_findings(result, bound, peaks))
-        self._record.add_checks(timed.checks)
-        self._record.add_findings(timed.findings)
+        self._draft.set_workload(result)
+        self._draft.add_findings(prepare_findings(result, bound, peaks))
+        self._draft.add_checks(timed.checks)
+        self._draft.add_findings(timed.findings)
         self.pool_bytes += timed.pool.pool_bytes
-        self._record.add_fact(
+        self._draft.add_fact(
             f"pool of {workload.workload}",
             f"{timed.pool.set_count} input sets, {timed.pool.pool_bytes} bytes; "
             f"{timed.flush_bytes} bytes read between samples to empty the caches",
@@ -143,11 +143,11 @@ class TimingStage:
         context, candidate = self._context, self._candidate
         check, findings = arithmetic_check(
             workload,
-            self._record.workload(workload.workload),
+            self._draft.workload(workload.workload),
             language=context.site.spec.language,
             peaks=context.peaks,
             facts=None if candidate.uses_library else candidate.facts,
             redundancies=context.admission.redundancies,
         )
-        self._record.add_checks((check,))
-        self._record.add_findings(findings)
+        self._draft.add_checks((check,))
+        self._draft.add_findings(findings)

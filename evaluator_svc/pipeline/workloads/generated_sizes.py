@@ -10,7 +10,7 @@ from typing import Final
 
 from evaluator_svc.memory_needs import WorkloadSizes
 from evaluator_svc.messages.locked import CandidateFailure
-from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -29,7 +29,7 @@ class GeneratedTrials:
 
     Args:
         workloads: The generated workloads.
-        record: Takes the checks.
+        draft: Takes the checks.
         bound: Names of the workloads that the plan was bound to.
         untried: What no workload tries, a sentence each.
     """
@@ -37,12 +37,12 @@ class GeneratedTrials:
     def __init__(
         self,
         workloads: Sequence[WorkloadAdmission],
-        record: EvaluationRecord,
+        draft: EvaluationDraft,
         bound: Container[str],
         untried: Sequence[str] = (),
     ) -> None:
         self._workloads = workloads
-        self._record = record
+        self._draft = draft
         self._bound = bound
         self._untried = untried
         self.is_runner_lost = False
@@ -77,4 +77,4 @@ class GeneratedTrials:
             workload=workload,
             note=note,
         )
-        self._record.add_checks((check,))
+        self._draft.add_checks((check,))

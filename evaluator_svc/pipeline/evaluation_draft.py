@@ -31,7 +31,7 @@ _MAY_HAVE_TIMING = (
 )
 
 
-class EvaluationRecord:
+class EvaluationDraft:
     """The evaluation in progress.
 
     Args:
