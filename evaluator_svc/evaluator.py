@@ -57,7 +57,7 @@ from kernel_foundry.plan.library import LIBRARY_OPS
 T = TypeVar("T")
 
 _REMEMBERED_REQUESTS: Final = 1024
-"""Answers kept for calls that are retried with the same request id."""
+"""Answers kept for callers that repeat a request."""
 _PACKAGES: Final = ("torch", "intel-sycl-rt", "intel-opencl-rt", "nvidia-cuda-nvrtc")
 _OWN_FAILURES: Final = (
     ProcessLostError,
@@ -65,10 +65,10 @@ _OWN_FAILURES: Final = (
     DeadlineExceededError,
     DeviceDriverError,
 )
-"""What speaks against a device: processes on it that die, do not start or do not answer, and a
-driver that refuses our calls."""
+"""Failures that count against a device: a process on it died, did not start or did not answer, or
+its driver refused a call of ours."""
 _ADMISSION_SHARE: Final = 0.25
-"""Of a device's memory, with which an admission begins while others hold the rest."""
+"""Least share of a device's memory that an admission starts with, while others hold the rest."""
 
 
 class LocalEvaluator:

@@ -1,7 +1,7 @@
 """Seeds that a caller gives to have a verdict again; they come from a file, so they are checked."""
 
-from evaluator_svc.generated_workloads import generated_workload
 from evaluator_svc.messages.draw import SEED_COUNT
+from evaluator_svc.sizes.generated_workloads import generated_workload
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
 

@@ -16,7 +16,7 @@ from typing import Final
 from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.locked import TranslationUnit
-from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.messages.object_report import ObjectReport
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.finding import Finding

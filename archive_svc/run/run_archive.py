@@ -29,16 +29,16 @@ from kernel_foundry.domain.gradient import GradientCell
 from kernel_foundry.domain.measures import Cell
 
 SEEDS: Final = 4
-"""Selections of a new run that start from nothing, spread over the islands."""
+"""How many selections of a new run are seeds, spread over the islands."""
 
 YOUNG_SEEDS: Final = 8
-"""Seeds that pass in a young run, at most: later ones have more to learn from its elites."""
+"""Most seeds that may pass in a young run. After that, elites are better parents."""
 
 EVALUATIONS_PER_SEED: Final = 5
-"""Of so many evaluations at most one is of a seed that passes, in an older run."""
+"""In an older run, at most one evaluation in this many is a seed that passes."""
 
 _DRAWS: Final = 16
-"""Attempts to find a choice that nobody has, before one is asked for again."""
+"""Attempts to find a choice that is not in flight; after these, one is repeated."""
 
 
 class RunArchive:

@@ -17,14 +17,15 @@ from kernel_foundry.domain.gradient import Direction, GradientCell
 from kernel_foundry.domain.measures import LEVELS, Cell
 
 SHRINKAGE: Final = 2.0
-"""Kappa: as many transitions without gain that F is averaged with; few observations move little."""
+"""Kappa: F is averaged with this many transitions without gain, so a few observations move it
+little."""
 
 NEIGHBOURHOOD: Final = 0.6
-"""Smoothing: a cell at Manhattan distance d counts exp(-d / NEIGHBOURHOOD) of the cell itself."""
+"""Smoothing: transitions of a cell at Manhattan distance d have weight exp(-d / NEIGHBOURHOOD)."""
 
 BACKING: Final = 0.5
-"""Weighted children that got better by a step before it is asked for: one of the cell itself, as
-long as it is not forgotten, or some of its neighbours."""
+"""Least weight of the children that a step made better, before prompts ask for that step. One child
+of the cell itself is enough until it fades, or a few children of its neighbours."""
 
 POSITIONS: Final = (
     np.stack(np.meshgrid(*[np.arange(LEVELS)] * 3, indexing="ij"), axis=-1)

@@ -1,4 +1,4 @@
-"""From facts to levels, each with its reason (design: behaviour).
+"""The levels of a candidate's three measures, each with its reason, from facts about its kernels.
 
 Memory: 0 scalar or strided global access · 1 mostly contiguous or vector access · 2 global data
 staged in local memory · 3 staged, and held in a register tile or moved ahead.

@@ -14,7 +14,7 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
     TranslationUnit,
 )
-from evaluator_svc.plan_findings import plan_finding
+from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.candidate import KernelSource

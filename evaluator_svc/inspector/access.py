@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.inspector.program import Space
+from evaluator_svc.inspector.lowered_program import Space
 from evaluator_svc.inspector.stride import Stride
 
 _LOOP_WEIGHT: Final = 8.0

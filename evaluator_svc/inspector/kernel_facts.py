@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.inspector.access import Access, access_weight
-from evaluator_svc.inspector.program import FAR, LoweredProgram, Space
+from evaluator_svc.inspector.lowered_program import FAR, LoweredProgram, Space
 from evaluator_svc.inspector.recurrence import Recurrences
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_svc.inspector.program import Body, LoweredProgram, Operation, Space
+from evaluator_svc.inspector.lowered_program import Body, LoweredProgram, Operation, Space
 from evaluator_svc.policy.finding import rule_finding
 from kernel_foundry.domain.finding import Finding
 

@@ -16,7 +16,6 @@ from typing import Final, TypeVar
 
 import torch
 
-from evaluator_svc.generated_workloads import generated_workload
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
 from evaluator_svc.judge.comparison import data_flow
@@ -50,6 +49,7 @@ from evaluator_svc.messages.judge import (
     RangesReply,
 )
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.sizes.generated_workloads import generated_workload
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.messages.object_report import ObjectReport
 from kernel_foundry.domain.language import Language
 
 

@@ -1,6 +1,6 @@
-"""The stages of an evaluation, from parse and policy to behaviour and diagnosis.
+"""The stages of an evaluation, from parsing the candidate to diagnosing the result.
 
-A stage adds what it finds to the draft of the verdict (`evaluation_draft.py`) and returns a failure or None; the first
-failure ends the evaluation (`evaluate.py`). The folders are in the order in which they are met:
-`build`, `correctness`, `timing`; `sweep` does the same for many configurations at once.
+A stage adds its findings to the draft of the verdict (`evaluation_draft.py`) and returns a failure
+or None. The first failure ends the evaluation (`evaluate.py`). A candidate passes through `build`,
+`correctness` and `timing`, in this order; `sweep` takes many configurations through all three.
 """

@@ -26,9 +26,9 @@ from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStag
 from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
-from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
 from evaluator_svc.pipeline.tools import profile, sanitized

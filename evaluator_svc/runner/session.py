@@ -26,7 +26,7 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WithoutKernels,
 )
-from evaluator_svc.plan_findings import plan_finding
+from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.processes.channel import close_descriptors
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.configuration import LoadedConfiguration

@@ -6,7 +6,7 @@ from typing import Final
 
 from evaluator_svc.tools import profile_report as report
 from evaluator_svc.tools.profile_report import KernelProfile, profiles
-from evaluator_svc.tools.program import absent, find, note, run
+from evaluator_svc.tools.tool_run import absent, find, note, run
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _NAME: Final = "ncu"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from evaluator_svc.tools.program import absent, find, note, run
 from evaluator_svc.tools.sanitizer_report import Report, error_count, reports
+from evaluator_svc.tools.tool_run import absent, find, note, run
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _NAME: Final = "compute-sanitizer"

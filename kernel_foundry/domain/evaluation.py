@@ -316,8 +316,7 @@ class StageTime:
     """Wall time of one stage of an evaluation."""
 
     stage: str
-    """parse, policy, build, bind, prepare, correctness, precision, schedule, value_ranges,
-    timing, data_flow, behaviour, tools or diagnosis."""
+    """Name of the stage, such as "build" or "timing". docs/evaluation.md lists the stages."""
     wall_ms: float
 
 

@@ -1,8 +1,8 @@
 """The kernel languages: a definition of each one, in a folder and in `LANGUAGES`.
 
-A definition says what plans, prompts, replies and hints ask of a language. How it is built, read and
-timed is in the backend of its name in `evaluator_svc/languages`, recipes for it are in
-`generator_svc/recipes`. Protos carry its name. CONTRIBUTING.md lists all that a new one needs.
+A definition has what plans, prompts, replies and hints need to know of a language. The backend of
+the same name in `evaluator_svc/languages` says how it is built, read and timed; recipes for it are
+in `generator_svc/recipes`. Protos carry its name. CONTRIBUTING.md lists all that a new one needs.
 """
 
 import re

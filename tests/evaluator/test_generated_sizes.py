@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from evaluator_svc.generated_workloads import SizeGroup, beside_largest
+from evaluator_svc.sizes.generated_workloads import SizeGroup, beside_largest
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.task import Task, Workload

@@ -17,7 +17,7 @@ from evaluator_svc.languages import (
 )
 from evaluator_svc.messages.inspect import InspectRequest
 from evaluator_svc.messages.locked import BoundWorkload, PrepareRequest, WorkloadNames
-from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.pipeline.timing.prepare_limit import layout_limit_ns
 from evaluator_svc.pipeline.timing.workload_timing import least_seconds
 from evaluator_svc.policy import Subject, policy_checks

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.tools.program import find
+from evaluator_svc.tools.tool_run import find
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationRequest

@@ -32,8 +32,8 @@ from evaluator_svc.messages.locked import (
     WorkloadNames,
 )
 from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import ImplausibleError, check_answer
-from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.policy.source import check_source
 from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.processes.conversation import Conversation

@@ -5,10 +5,10 @@ import textwrap
 import pytest
 import torch
 
-from evaluator_svc.generated_workloads import generated_workload, generated_workloads
 from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
 from evaluator_svc.judge.admission.untried import untried_arguments
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.sizes.generated_workloads import generated_workload, generated_workloads
 from kernel_foundry.domain.task import Task
 
 _SIZES = "batch = 8\nchannels = 64\nside = 32\n"

@@ -7,7 +7,7 @@ from evaluator_svc.inspector.from_ptx.lower import lower
 from evaluator_svc.inspector.from_ptx.rules import findings
 from evaluator_svc.inspector.kernel_facts import kernel_facts
 from evaluator_svc.inspector.recurrence import recurrences
-from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.ptx import Module
 
 __all__ = ["report"]

@@ -6,7 +6,7 @@ from typing import Final
 
 from evaluator_svc.inspector.access import Access
 from evaluator_svc.inspector.from_ptx.values import AbstractValue, Values, integer, space_of
-from evaluator_svc.inspector.program import Body, LoweredProgram, Space
+from evaluator_svc.inspector.lowered_program import Body, LoweredProgram, Space
 from evaluator_svc.inspector.stride import VARIES, Stride
 from evaluator_svc.ptx import Function, Instruction, Module
 from evaluator_svc.ptx.module import names_in

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaluator_svc.inspector.control_flow import Loop
 from evaluator_svc.inspector.dataflow import Dataflow, Kind, LoopValue, Node
-from evaluator_svc.inspector.program import Body
+from evaluator_svc.inspector.lowered_program import Body
 from evaluator_svc.ptx import Instruction
 from evaluator_svc.ptx.module import names_in
 

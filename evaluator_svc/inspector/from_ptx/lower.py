@@ -7,7 +7,7 @@ from evaluator_svc.behaviour import Scope
 from evaluator_svc.inspector.control_flow import loops
 from evaluator_svc.inspector.from_ptx.split_products import is_matrix_product
 from evaluator_svc.inspector.from_ptx.values import space_of
-from evaluator_svc.inspector.program import (
+from evaluator_svc.inspector.lowered_program import (
     EVERYWHERE,
     NOWHERE,
     Body,

@@ -12,6 +12,7 @@ from typing import Final
 
 from evaluator_svc.inspector.from_ptx.addresses import absolute_accesses
 from evaluator_svc.inspector.from_ptx.taint import Addresses, mentioned
+from evaluator_svc.inspector.lowered_program import LoweredProgram, Space
 from evaluator_svc.inspector.module_rules import (
     absolute_address,
     constant_tables,
@@ -19,7 +20,6 @@ from evaluator_svc.inspector.module_rules import (
     lasting_variable,
     missing_kernels,
 )
-from evaluator_svc.inspector.program import LoweredProgram, Space
 from evaluator_svc.inspector.stale_reads import stale_reads
 from evaluator_svc.policy.finding import MAX_FINDINGS, rule_finding, short
 from evaluator_svc.ptx import Function, Instruction, Location, Module

@@ -10,7 +10,7 @@ from evaluator_svc.inspector.from_spirv.rules import findings
 from evaluator_svc.inspector.from_spirv.waits import may_wait
 from evaluator_svc.inspector.kernel_facts import kernel_facts
 from evaluator_svc.inspector.recurrence import recurrences
-from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.spirv import Module
 
 __all__ = ["report"]

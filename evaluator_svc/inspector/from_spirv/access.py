@@ -7,7 +7,7 @@ from typing import Final
 from evaluator_svc.inspector.access import Access
 from evaluator_svc.inspector.from_spirv.lower import space_of
 from evaluator_svc.inspector.from_spirv.values import AbstractValue, Values
-from evaluator_svc.inspector.program import FAR, Body, LoweredProgram, Space
+from evaluator_svc.inspector.lowered_program import FAR, Body, LoweredProgram, Space
 from evaluator_svc.spirv import Instruction, Module
 from evaluator_svc.spirv.opcodes import Op, StorageClass
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from evaluator_svc.inspector.control_flow import Loop
 from evaluator_svc.inspector.dataflow import Dataflow, Kind, LoopValue, Node
-from evaluator_svc.inspector.program import Body
+from evaluator_svc.inspector.lowered_program import Body
 from evaluator_svc.inspector.recurrence import TILE_SIZE
 from evaluator_svc.spirv import Instruction, Module
 from evaluator_svc.spirv.opcodes import OPENCL_EXP, OPENCL_FMA, Op, StorageClass

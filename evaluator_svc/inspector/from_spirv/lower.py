@@ -5,7 +5,7 @@ from typing import Final
 
 from evaluator_svc.behaviour import Scope
 from evaluator_svc.inspector.control_flow import loops
-from evaluator_svc.inspector.program import (
+from evaluator_svc.inspector.lowered_program import (
     EVERYWHERE,
     NOWHERE,
     Body,

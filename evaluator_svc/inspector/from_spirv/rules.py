@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.from_spirv.pointers import Origin, Pointers
+from evaluator_svc.inspector.lowered_program import LoweredProgram, Space
 from evaluator_svc.inspector.module_rules import (
     absolute_address,
     constant_tables,
@@ -16,7 +17,6 @@ from evaluator_svc.inspector.module_rules import (
     lasting_variable,
     missing_kernels,
 )
-from evaluator_svc.inspector.program import LoweredProgram, Space
 from evaluator_svc.inspector.stale_reads import stale_reads
 from evaluator_svc.policy.finding import MAX_FINDINGS, rule_finding, short
 from evaluator_svc.spirv import Instruction, Module

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaluator_svc.inspector.control_flow import Loop
-from evaluator_svc.inspector.program import Body, LoweredProgram, Operation, Space
+from evaluator_svc.inspector.lowered_program import Body, LoweredProgram, Operation, Space
 from evaluator_svc.spirv import Instruction
 from evaluator_svc.spirv.opcodes import Op
 

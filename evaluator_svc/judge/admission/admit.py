@@ -7,7 +7,6 @@ from typing import Final
 import torch
 from torch.export import ExportedProgram
 
-from evaluator_svc.generated_workloads import beside_largest, generated_workloads
 from evaluator_svc.judge.admission.answer_check import (
     ADMISSION_SEEDS,
     AnswerCheck,
@@ -45,6 +44,7 @@ from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
 from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.sizes.generated_workloads import beside_largest, generated_workloads
 from kernel_foundry.domain.admission import (
     Admission,
     Distribution,

@@ -14,13 +14,13 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves
 
-from evaluator_svc.argument_numbers import other_values
-from evaluator_svc.generated_workloads import SMALL, SizeGroup
 from evaluator_svc.judge.inputs.input_set import flatten_outputs
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.size_places import SizePlace, size_places
+from evaluator_svc.sizes.argument_numbers import other_values
+from evaluator_svc.sizes.generated_workloads import SMALL, SizeGroup
+from evaluator_svc.sizes.size_places import SizePlace, size_places
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.task_source import parse_reference, size_constants

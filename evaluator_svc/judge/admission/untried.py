@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import torch
 
-from evaluator_svc.argument_numbers import PREFIX
-from evaluator_svc.generated_workloads import exceeded, generated_workload
 from evaluator_svc.judge.admission.size_groups import SizeGroups
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import same_values
+from evaluator_svc.sizes.argument_numbers import PREFIX
+from evaluator_svc.sizes.generated_workloads import exceeded, generated_workload
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.task import Task, Workload
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.graph_products import PRODUCTS
 from evaluator_svc.judge.graph.graph import operands
+from evaluator_svc.judge.graph.products import PRODUCTS
 from kernel_foundry.domain.admission import GraphNode
 
 _FREE: Final = frozenset({

@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 from torch import fx, nn
 
-from evaluator_svc.graph_products import PRODUCTS
+from evaluator_svc.judge.graph.products import PRODUCTS
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.operators import operator_name

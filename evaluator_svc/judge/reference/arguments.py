@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from evaluator_svc.argument_numbers import changed_value
+from evaluator_svc.sizes.argument_numbers import changed_value
 from kernel_foundry.domain.task import Size
 from kernel_foundry.errors import TaskInvalidError
 

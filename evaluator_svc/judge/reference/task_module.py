@@ -22,7 +22,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.reference.formats import is_narrow
-from evaluator_svc.size_places import override_places
+from evaluator_svc.sizes.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.task_source import missing_names, parse_reference

@@ -15,9 +15,9 @@ from evaluator_svc.messages.locked import (
     PrepareReply,
     PrepareRequest,
 )
+from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
-from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.device import DeviceSpec

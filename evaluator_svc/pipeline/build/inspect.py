@@ -9,9 +9,9 @@ from typing import Final
 
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import CandidateFailure, PrepareReply, TranslationUnit
+from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
-from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.pipeline.build.build import BuildResult
 from evaluator_svc.policy.finding import rule_finding
 from evaluator_svc.processes.answers import ask_candidate

@@ -1,7 +1,7 @@
-"""Stages correctness, precision and schedule: is the candidate right on every workload?
+"""The stages correctness, precision and schedule: is the candidate right on every workload?
 
-How one workload is run and judged lies in `compare_runs.py`, what an audit of the precision means
-in `precision.py`. Unusual values are a stage of their own (`value_ranges.py`).
+`compare_runs.py` runs and judges one workload, and `precision.py` assesses the audit of its
+precision. Unusual values have a stage of their own (`value_ranges.py`).
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ _LOAD_SHARE: Final = 4.0
 
 
 class CorrectnessStage:
-    """Compares a loaded candidate with the reference; what it finds goes to the draft of the verdict.
+    """Compares a loaded candidate with the reference; adds its findings to the draft.
 
     Args:
         context: The evaluation.

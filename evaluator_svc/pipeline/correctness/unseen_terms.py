@@ -8,7 +8,7 @@ can tell the draws that would show it.
 import math
 from typing import Final
 
-from evaluator_svc.graph_products import PRODUCTS
+from evaluator_svc.judge.graph.products import PRODUCTS
 from evaluator_svc.languages import backend_of
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.facts import INT8

@@ -13,6 +13,7 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.messages.plan_findings import is_not_meant
 from evaluator_svc.pipeline.memory.memory_plan import memory_plans
 from evaluator_svc.pipeline.sweep.builds import (
     BuilderTeam,
@@ -22,7 +23,6 @@ from evaluator_svc.pipeline.sweep.builds import (
 from evaluator_svc.pipeline.sweep.race import Race, with_block
 from evaluator_svc.pipeline.sweep.runner import Attempt, SweepRunner
 from evaluator_svc.pipeline.timing.measurement import timing_of
-from evaluator_svc.plan_findings import is_not_meant
 from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import (

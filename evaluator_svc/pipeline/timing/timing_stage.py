@@ -1,7 +1,7 @@
-"""Stage timing: all timed workloads of a candidate, while the device's lock is held alone.
+"""The timing stage: every timed workload of a candidate, while nothing else uses the device.
 
-How one workload is timed lies in `workload_timing.py`, which baselines it is compared with
-in `baseline_refresh.py`.
+`workload_timing.py` times one workload, and `baseline_refresh.py` measures the baselines again
+that it is compared with.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 
 
 class TimingStage:
-    """Times a correct candidate; what it finds goes to the draft of the verdict.
+    """Times a correct candidate; adds its findings to the draft.
 
     Args:
         context: The evaluation.

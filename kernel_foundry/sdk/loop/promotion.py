@@ -22,24 +22,24 @@ from kernel_foundry.errors import DeviceMemoryError, InvalidArgumentError
 from kernel_foundry.ports import Archive
 
 PROMOTIONS: Final = 4
-"""Most candidates that pass again, of a long run; more re-measurements favour lucky samples
-again."""
+"""Most candidates of a long run that are measured again and pass. With more of them the winner
+would once more be the luckiest."""
 
 LEAST_PROMOTIONS: Final = 3
-"""Of a short run: some may turn out worse, or not be measurable, the second time."""
+"""The same for a short run: the second time some are slower, or cannot be measured."""
 
 REFUSALS: Final = 8
-"""Most that fail when they are measured again, before the run gives up its other ones: what a
-sanitizer refuses comes in families."""
+"""Candidates that may fail this way before the rest are given up: a sanitizer often refuses many
+relatives of one candidate."""
 
 
 def promotions(evaluations: int) -> int:
-    """Return how many candidates of a run of so many evaluations are measured again and stand."""
+    """Return how many candidates may pass again, after a run of `evaluations`."""
     return max(LEAST_PROMOTIONS, min(PROMOTIONS, evaluations // 10))
 
 
 async def winner(archive: Archive, run: str) -> Elite | None:
-    """Return the winner of a run, of one that has not ended the best so far; None without any.
+    """Return the winner of a run, the best so far if it has not ended, or None if nothing passed.
 
     Raises:
         RunNotFoundError: no such run.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.argument_numbers import PREFIX
+from evaluator_svc.sizes.argument_numbers import PREFIX
 from kernel_foundry.domain.task import Size
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.task_source import override_sizes, size_constants, unknown_size

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.argument_numbers import PREFIX
-from evaluator_svc.size_places import size_places
+from evaluator_svc.sizes.argument_numbers import PREFIX
+from evaluator_svc.sizes.size_places import size_places
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.domain.task_limits import LARGEST_SIZE
 from kernel_foundry.task_source import parse_reference, size_constants
