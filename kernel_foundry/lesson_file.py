@@ -19,6 +19,8 @@ from kernel_foundry.shown_value import shown
 _CELLS: Final = ("before", "after")
 _NOT_BY_HAND: Final = ("origin", "id", "effect", "use_count", "failure_count")
 """Measured, or given by the store."""
+_LONGEST_LINE: Final = 1 << 20
+"""Characters; all that a lesson may say, escaped, takes less."""
 
 
 def lesson_from_fields(fields: Mapping[str, Any], *, origin: LessonOrigin, where: str) -> Lesson:
@@ -83,11 +85,7 @@ def read_lines(path: Path) -> Iterator[Lesson]:
     Raises:
         InvalidArgumentError: the file cannot be read, or a line is no lesson; it names the line.
     """
-    try:
-        lines = path.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _invalid(str(path), f"cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if line.strip():
             where = f"{path}, line {number}"
             try:
@@ -95,6 +93,17 @@ def read_lines(path: Path) -> Iterator[Lesson]:
             except PlainError as error:
                 raise _invalid(where, str(error)) from error
             yield _accepted(lesson, where)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            while line := file.readline(_LONGEST_LINE + 1):
+                if len(line) > _LONGEST_LINE:
+                    raise _invalid(str(path), f"a line of more than {_LONGEST_LINE} characters")
+                yield line
+    except (OSError, UnicodeDecodeError) as error:
+        raise _invalid(str(path), f"cannot be read: {error}") from error
 
 
 def _checked(plain: Mapping[str, Any], where: str) -> Lesson:

@@ -18,6 +18,7 @@ from kernel_foundry.cli.options import (
 )
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
     Evaluation,
@@ -44,6 +45,7 @@ from kernel_foundry.sdk.verdict_text import (
     prepare_text,
     speedup_text,
 )
+from kernel_foundry.text_file import read_text_file
 
 _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
@@ -136,7 +138,8 @@ def command(
         raise click.UsageError(
             "add --build-only, or leave --arch out: a device has its own architecture"
         )
-    text = candidate.read_text()  # once: the file may be edited while its candidate is judged
+    # Once: the file may be edited while its candidate is judged.
+    text = read_text_file(candidate, LONGEST_CANDIDATE)
     if language and f"```{language}" not in text:
         raise click.BadParameter(
             f"{candidate} has no ```{language} block: add one, or leave --language out",

@@ -22,6 +22,7 @@ from kernel_foundry.cli.experience_transfer import (
 )
 from kernel_foundry.cli.options import generator_option, json_option
 from kernel_foundry.cli.output import print_json
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
@@ -30,6 +31,7 @@ from kernel_foundry.ports import Experience
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import Targets
+from kernel_foundry.text_file import read_text_file
 
 _LANGUAGES = [language.value for language in Language]
 _LISTED_CHARS = 120
@@ -130,7 +132,7 @@ def search(
         language=Language(language or _LANGUAGES[0]),
         findings=tuple(FindingKind(kind) for kind in findings),
         text=text,
-        code=code.read_text(errors="replace") if code else "",
+        code=read_text_file(code, LONGEST_CANDIDATE) if code else "",
         expert=expert,
     )
     queries = [query] if language else [replace(query, language=each) for each in Language]

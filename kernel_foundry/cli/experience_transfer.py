@@ -9,12 +9,14 @@ import click
 
 from kernel_foundry.cli.options import generator_option, json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 from kernel_foundry.lesson_file import lesson_from_fields, read_lines, read_yaml, write_lines
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import Targets
+from kernel_foundry.text_file import read_text_file
 
 _PAGE = 500
 
@@ -81,7 +83,7 @@ def add(
     if path is not None:
         lessons = read_yaml(path)
     else:
-        code = excerpt.read_text(errors="replace") if excerpt else ""
+        code = read_text_file(excerpt, LONGEST_CANDIDATE) if excerpt else ""
         fields = {"symptom": symptom, "move": move, "source": source, "language": language}
         lists = {"findings": list(findings), "experts": list(experts)}
         lessons = (_from_options({**fields, **lists, "excerpt": code}),)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run
-from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
@@ -43,6 +43,7 @@ from kernel_foundry.sdk.verification.verify import (
     judged_again,
     verification,
 )
+from kernel_foundry.text_file import read_text_file
 
 T = TypeVar("T")
 
@@ -464,7 +465,9 @@ def _source(candidate: KernelSource | str | Path) -> KernelSource:
 
 
 def _text(candidate: str | Path) -> str:
-    return candidate.read_text() if isinstance(candidate, Path) else candidate
+    return (
+        read_text_file(candidate, LONGEST_CANDIDATE) if isinstance(candidate, Path) else candidate
+    )
 
 
 def _task(task: Task | Path | str) -> Task:

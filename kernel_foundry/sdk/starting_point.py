@@ -17,6 +17,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError
 from kernel_foundry.plan.candidate_text import ExtractionError, render, split
 from kernel_foundry.ports import Archive, Evaluator
+from kernel_foundry.text_file import read_text_file
 
 CANDIDATE_SUFFIX: Final = ".md"
 MATERIAL_SUFFIXES: Final = (".cu", ".cuh", ".cpp", ".cc", ".hpp", ".h", ".py")
@@ -66,7 +67,7 @@ async def starting_point(
     for source in sources:
         path = Path(source)
         if path.suffix in MATERIAL_SUFFIXES:
-            materials.append(Material(name=path.name, text=_read(path, LONGEST_MATERIAL)))
+            materials.append(Material(name=path.name, text=read_text_file(path, LONGEST_MATERIAL)))
             continue
         for name, found in await _candidates(path, str(source), archive):
             request = EvaluationRequest(task=task, device=device, source=found, build_only=True)
@@ -86,7 +87,7 @@ async def _candidates(path: Path, source: str, archive: Archive) -> list[tuple[s
     """Return the candidate of a file, or the best elites of a run, each with where it is from."""
     if path.suffix == CANDIDATE_SUFFIX:
         try:
-            return [(path.name, split(_read(path, LONGEST_CANDIDATE)))]
+            return [(path.name, split(read_text_file(path, LONGEST_CANDIDATE)))]
         except ExtractionError as error:
             raise InvalidArgumentError(
                 f"{path} is no candidate: {error}", field="start_from"
@@ -100,17 +101,3 @@ async def _candidates(path: Path, source: str, archive: Archive) -> list[tuple[s
             field="start_from",
         ) from error
     return [(f"run {source}, {e.candidate.digest[:12]}", e.candidate.source) for e in elites]
-
-
-def _read(path: Path, most: int) -> str:
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(most + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"cannot read {path}: {error}", field="start_from") from error
-    if len(text) > most:
-        raise InvalidArgumentError(
-            f"{path} has more than {most} characters: cut it down to the kernels that matter",
-            field="start_from",
-        )
-    return text

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -18,6 +19,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.languages import fences, language_of_first_fence
 from kernel_foundry.sdk.selftest.case import Case, Expectation
 from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.text_file import read_text_file
 
 _OWN_CASES: Final = Path(__file__).parents[3] / "tests" / "cases"
 
@@ -74,7 +76,7 @@ def _read_folder(root: Path, expected: Path) -> Iterator[Case]:
 
 def _read_case(root: Path, expected: Path, path: Path, entry: Any, tasks: "_Tasks") -> Case:
     entry = entry if isinstance(entry, dict) else {"outcomes": entry}
-    text = _read_text(path)
+    text = read_text_file(path, LONGEST_CANDIDATE)
     language = language_of_first_fence(text)
     if language is None:
         raise _wrong(path, f"no {fences()} block, so that its language is unknown")
@@ -207,21 +209,12 @@ def twin_of(case: Case, honest: list[Case]) -> Case | None:
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(_read_text(path))
+        content = json.loads(read_text_file(path, LONGEST_CANDIDATE))
     except json.JSONDecodeError as error:
         raise _wrong(path, f"no JSON: {error}") from error
     if not isinstance(content, dict):
         raise _wrong(path, 'expected an object such as {"case": "rejected"}')
     return content
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise _wrong(path, f"no UTF-8 text: {error}") from error
-    except OSError as error:
-        raise _wrong(path, str(error.strerror)) from error
 
 
 def _wrong(path: Path, problem: str) -> InvalidArgumentError:
