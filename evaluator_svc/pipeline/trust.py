@@ -3,6 +3,11 @@
 A suspicion is no proof. A suspect is evaluated once more, in another process on other inputs. It
 passes if it passes twice, and the slower measurement counts. It is trusted fully if the second
 evaluation has no suspicion of any kind. A degenerate task makes every verdict on it `degenerate`.
+
+What makes a candidate suspect is decided elsewhere: a rule of class SUSPECT (`policy/rules.py`, made
+a finding in `policy/finding.py`), or a measurement whose check is SUSPECT (`pipeline/correctness`,
+`pipeline/timing`). Without a second measurement at its end, a run also lowers the trust of its best
+candidate (`not_measured_again` in `kernel_foundry/sdk/loop/promotion.py`).
 """
 
 import dataclasses
@@ -47,13 +52,13 @@ def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
     # The better of two measurements is luck as often as not.
     optimistic = min(first.optimistic_fitness, second.optimistic_fitness)
     # A pause of the host looks like a trick once; a trick is there twice.
-    is_doubtful = is_suspect(second)
+    still_suspect = is_suspect(second)
     return dataclasses.replace(
         slower,
-        fitness=distrusted_fitness(slower.fitness) if is_doubtful else slower.fitness,
-        optimistic_fitness=distrusted_fitness(optimistic) if is_doubtful else optimistic,
+        fitness=distrusted_fitness(slower.fitness) if still_suspect else slower.fitness,
+        optimistic_fitness=distrusted_fitness(optimistic) if still_suspect else optimistic,
         checks=(*slower.checks, check),
-        trust=Trust.SUSPECT if is_doubtful else Trust.FULL,
+        trust=Trust.SUSPECT if still_suspect else Trust.FULL,
     )
 
 

@@ -14,7 +14,7 @@ from kernel_foundry.sdk.verification.verify import verification
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "evidence.md").read_text()
-RECORD = DOCS / "softmax.record.json"
+RECORD = DOCS.parent / "examples" / "softmax.record.json"
 
 
 def _script_says(folder: Path, record: Path) -> dict[str, bool]:

@@ -1,10 +1,10 @@
-"""The end of a run: what may win is measured again, and the winner is taken from that alone.
+"""The end of a run: candidates that may win are measured again, and the winner is one of them.
 
-The best of many measurements is a lucky one, so none of the search's is announced. A candidate
-that leads is measured twice more, each time in a fresh process, its baselines in alternation with
-it, under sanitizers where there are some; the slower of the two verdicts stands. What fails is
-out. When the tries run out the best of those measured again wins; where nothing passed again, the
-best of the search is archived again with lower trust. The only service used is the archive.
+The best of many measurements is a lucky one, so no time of the search is announced. A candidate
+that leads is measured twice more, each time in a fresh process, in alternation with its baselines,
+and under sanitizers if there are any. The slower of the two verdicts counts; a candidate that fails
+is out. When the tries run out, the best of those measured again wins. If none of them passed again,
+the best of the search is archived again as suspect. The only service used is the archive.
 Source: winner's curse, as in auctions and in genome-wide association studies.
 """
 
