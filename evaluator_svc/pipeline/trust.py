@@ -4,9 +4,9 @@ A suspicion is no proof. A suspect is evaluated once more, in another process on
 passes if it passes twice, and the slower measurement counts. It is trusted fully if the second
 evaluation has no suspicion of any kind. A degenerate task makes every verdict on it `degenerate`.
 
-What makes a candidate suspect is decided elsewhere: a rule of class SUSPECT (`policy/rules.py`, made
-a finding in `policy/finding.py`), or a measurement whose check is SUSPECT (`pipeline/correctness`,
-`pipeline/timing`). Without a second measurement at its end, a run also lowers the trust of its best
+What makes a candidate suspect is decided elsewhere: by a rule of class SUSPECT (`policy/rules.py`,
+made a finding in `policy/finding.py`) or by a measurement whose check is SUSPECT (in folders of
+`pipeline`). Without a second measurement at its end, a run also lowers the trust of its best
 candidate (`not_measured_again` in `kernel_foundry/sdk/loop/promotion.py`).
 """
 
