@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.run.open_run import OpenRun
-from archive_svc.run.validity import check_cost, check_spec, check_strategy
+from archive_svc.run.run_limits import check_cost, check_spec, check_strategy
 from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import LARGEST_ID, Store

@@ -201,7 +201,7 @@ class LocalEvaluator:
             return CandidateBuild(site, request).evaluate()
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
-        self._signer.prepare()
+        self._signer.have_key()
 
         def evaluate(wish: MemoryWish) -> Evaluation:
             return CandidateEvaluation(site, request, admission, peaks, wish).evaluate()

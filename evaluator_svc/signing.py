@@ -44,7 +44,7 @@ class Signer:
         self._cache_key = b""
         self._lock = threading.Lock()
 
-    def prepare(self) -> None:
+    def have_key(self) -> None:
         """Read or make the key: a verdict is not to be lost for want of one.
 
         Raises:
@@ -55,9 +55,9 @@ class Signer:
                 self._key = _kept_key(self._key_file)
 
     def cache_key(self) -> bytes:
-        """Return the key of this evaluator's caches, derived from its own; raises as `prepare`."""
+        """Return the key of this evaluator's caches, derived from its own; raises as `have_key`."""
         if not self._cache_key:
-            self.prepare()
+            self.have_key()
             assert self._key is not None
             derivation = HKDF(hashes.SHA256(), _CACHE_KEY_BYTES, salt=None, info=_CACHE_KEY_USE)
             self._cache_key = derivation.derive(self._key.private_bytes_raw())
@@ -67,7 +67,7 @@ class Signer:
         """Return the evaluation of a candidate, signed for when it passed."""
         if not evaluation.passed or evaluation.attestation is None:
             return dataclasses.replace(evaluation, attestation=None)
-        self.prepare()
+        self.have_key()
         assert self._key is not None
         return signed(task, source, evaluation, self._key)
 

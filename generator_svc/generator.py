@@ -35,9 +35,9 @@ from generator_svc.prompting.prompts_in_flight import PromptsInFlight
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of
+from generator_svc.request_limits import check_admission, check_outcome, check_request, check_run
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
-from generator_svc.validity import check_admission, check_outcome, check_request, check_run
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission

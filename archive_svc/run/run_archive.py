@@ -18,7 +18,8 @@ from archive_svc.grids.result import Result
 from archive_svc.search.choices_in_flight import ChoicesInFlight
 from archive_svc.search.curiosity import Curiosity
 from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
-from archive_svc.search.selection import Choice, View, inspirations, temperature
+from archive_svc.search.proposal_choice import choose_operator, choose_parents
+from archive_svc.search.selection import Choice, SelectionContext, temperature
 from archive_svc.search.strategies import STRATEGIES
 from archive_svc.search.transitions import Transitions
 from archive_svc.search.weighted_choice import choose
@@ -230,55 +231,25 @@ class RunArchive:
 
     def _choose(self, island: Island, number: int, rng: np.random.Generator) -> Choice:
         visitors = [e for i in self._islands.values() if i is not island for e in i.elites()]
-        # An island where nothing passed yet starts from what the others have.
-        elites = island.elites() or tuple(sorted(visitors, key=lambda e: e.rank))
-        operator = self._operator(island, len(elites), number, rng)
-        if operator is Operator.SEED:
-            return Choice(island=island.name, operator=operator)
-        if operator is Operator.REPAIR:
-            return Choice(island=island.name, operator=operator, parent=island.repairable)
-        view = View(
+        context = SelectionContext(
             emphasis=island.role.emphasis,
-            elites=elites,
+            # An island where nothing passed yet starts from what the others have.
+            elites=island.elites() or tuple(sorted(visitors, key=lambda e: e.rank)),
             visitors=visitors,
             field=lambda: self.field(island),
             curiosity=self._curiosity,
         )
-        parent = island.templatisable if operator is Operator.TEMPLATISE else None
-        if parent is None:
-            parent = elites[choose(rng, self._strategy.parents(view))]
-        shown = inspirations(view, parent, rng)
-        if mechanisms.INSPIRATIONS in self._without:  # but for the partner of a combination
-            shown = shown[: operator is Operator.COMBINE]
-        # What keeps the algorithm is given no direction, so it cannot miss one either.
-        is_aimed = mechanisms.DIRECTION not in self._without and operator is not Operator.TEMPLATISE
-        return Choice(
-            island=island.name,
-            operator=operator,
-            parent=parent.digest,
-            inspirations=tuple(entry.digest for entry in shown),
-            target=self._strategy.aim(view, parent, shown, rng) if is_aimed else None,
-        )
-
-    def _operator(
-        self, island: Island, elite_count: int, number: int, rng: np.random.Generator
-    ) -> Operator:
-        weights = self._strategy.operators
-        possible = [
-            operator
-            for operator, is_possible in (
-                (Operator.MUTATE, elite_count > 0),
-                (Operator.COMBINE, elite_count > 1),
-                (Operator.REPAIR, island.repairable is not None),
-                (Operator.TEMPLATISE, island.templatisable is not None),
+        operator = Operator.SEED
+        if not self._is_at_start(number):
+            operator = choose_operator(
+                self._strategy,
+                island,
+                len(context.elites),
+                rng,
+                seed_is_due=self._passed_seeds + self._in_flight.seed_count < self._most_seeds,
+                without=self._without,
             )
-            if is_possible and weights[operator] > 0 and operator.value not in self._without
-        ]
-        if self._is_at_start(number) or not possible:
-            return Operator.SEED
-        if self._passed_seeds + self._in_flight.seed_count < self._most_seeds:
-            possible.insert(0, Operator.SEED)
-        return possible[choose(rng, np.array([weights[operator] for operator in possible]))]
+        return choose_parents(self._strategy, operator, island, context, rng, without=self._without)
 
     def _is_at_start(self, number: int) -> bool:
         """Return whether a selection is one of those that every new run starts with."""

@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 
 from archive_svc.run.bounded_gzip import BoundedGzip
 from archive_svc.run.journal import is_journal
-from archive_svc.run.validity import check_cost, check_spec
+from archive_svc.run.run_limits import check_cost, check_spec
 from archive_svc.store.insert import LARGEST_EVALUATION, check_row
 from archive_svc.store.rows import EvaluationRow, NewEvaluation, numbers_of
 from archive_svc.store.whole_run import LARGEST_INTEGER, RunHead, WholeRuns, check_columns

@@ -62,13 +62,13 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class SelectionContext:
     """What a strategy sees of an island."""
 
     emphasis: tuple[float, float, float]
     """Of the island's role: weight of the direction along each measure."""
     elites: Sequence[Entry]
-    """Best first; not empty."""
+    """Best first; where nothing passed yet, those of the other islands."""
     visitors: Sequence[Entry]
     """Elites of the other islands, best first."""
     field: Callable[[], GradientField]
@@ -77,11 +77,11 @@ class View:
     """Of each elite, see `curiosity.py`."""
 
 
-Parents = Callable[[View], np.ndarray]
-"""Maps a view to `(elite,)` float64 probabilities that sum to 1."""
+Parents = Callable[[SelectionContext], np.ndarray]
+"""Maps a context to `(elite,)` float64 probabilities that sum to 1."""
 
-Aim = Callable[[View, Entry, Sequence[Entry], np.random.Generator], Cell | None]
-"""Maps a view, a parent and the elites shown beside it to a target cell, or to None for no
+Aim = Callable[[SelectionContext, Entry, Sequence[Entry], np.random.Generator], Cell | None]
+"""Maps a context, a parent and the elites shown beside it to a target cell, or to None for no
 direction."""
 
 
@@ -91,18 +91,18 @@ def temperature(fitnesses: np.ndarray) -> float:
     return max(RELATIVE_TEMPERATURE * spread, _LEAST_TEMPERATURE)
 
 
-def fitness_parents(view: View) -> np.ndarray:
+def fitness_parents(context: SelectionContext) -> np.ndarray:
     """Return (1 - EPSILON) * softmax(fitness / temperature) + EPSILON * uniform."""
-    soft = _softmax_of_fitness(view)
+    soft = _softmax_of_fitness(context)
     weights: np.ndarray = (1 - EPSILON) * soft + EPSILON / len(soft)
     return weights
 
 
-def gradient_parents(view: View) -> np.ndarray:
+def gradient_parents(context: SelectionContext) -> np.ndarray:
     """Return (1 - ALPHA - EPSILON) * softmax + ALPHA * normalised potential + EPSILON * uniform."""
-    soft = _softmax_of_fitness(view)
-    rows = [cell_index(e.cell) for e in view.elites]
-    potential = np.abs(view.field().total[rows]).sum(axis=1)
+    soft = _softmax_of_fitness(context)
+    rows = [cell_index(e.cell) for e in context.elites]
+    potential = np.abs(context.field().total[rows]).sum(axis=1)
     # Promises count as far as the cell is worth going on from.
     potential = potential * soft
     total = potential.sum()
@@ -111,25 +111,27 @@ def gradient_parents(view: View) -> np.ndarray:
     return weights
 
 
-def uniform_parents(view: View) -> np.ndarray:
+def uniform_parents(context: SelectionContext) -> np.ndarray:
     """Return equal probabilities."""
-    return np.full(len(view.elites), 1 / len(view.elites))
+    return np.full(len(context.elites), 1 / len(context.elites))
 
 
-def curiosity_parents(view: View) -> np.ndarray:
+def curiosity_parents(context: SelectionContext) -> np.ndarray:
     """Return (1 - EPSILON) * curiosity + EPSILON * uniform (Source: Cully and Demiris 2018)."""
-    scores = np.array([view.curiosity[e.digest] for e in view.elites])
+    scores = np.array([context.curiosity[e.digest] for e in context.elites])
     weights: np.ndarray = (1 - EPSILON) * scores / scores.sum() + EPSILON / len(scores)
     return weights
 
 
-def no_aim(_view: View, _parent: Entry, _shown: Sequence[Entry], _rng: np.random.Generator) -> None:
+def no_aim(
+    _context: SelectionContext, _parent: Entry, _shown: Sequence[Entry], _rng: np.random.Generator
+) -> None:
     """Give no direction."""
     return
 
 
 def gradient_aim(
-    view: View, parent: Entry, shown: Sequence[Entry], rng: np.random.Generator
+    context: SelectionContext, parent: Entry, shown: Sequence[Entry], rng: np.random.Generator
 ) -> Cell | None:
     """Return a cell near `parent`'s where the gradient points, or None where it says little.
 
@@ -137,10 +139,10 @@ def gradient_aim(
     is worth as much as the parent. That a cell is empty backs nothing.
     """
     row = cell_index(parent.cell)
-    direction = view.field().total[row] * view.emphasis
+    direction = context.field().total[row] * context.emphasis
     ends = POSITIONS[row] + _MOVES
     inside = ((ends >= 0) & (ends < LEVELS)).all(axis=1)
-    down, up = _backed_steps(view.field().backed[row], parent, shown).T
+    down, up = _backed_steps(context.field().backed[row], parent, shown).T
     allowed = ((_MOVES >= 0) | down).all(axis=1) & ((_MOVES <= 0) | up).all(axis=1)
     scores = np.where(inside & allowed, _MOVES @ direction, -np.inf)
     scores[_STAYING] = STAY
@@ -164,9 +166,11 @@ def _backed_steps(recorded: np.ndarray, parent: Entry, shown: Sequence[Entry]) -
     return backed
 
 
-def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[Entry, ...]:
+def inspirations(
+    context: SelectionContext, parent: Entry, rng: np.random.Generator
+) -> tuple[Entry, ...]:
     """Return elites of other cells to learn from: better ones likelier, other islands' too."""
-    others = {e.digest: e for e in (*view.elites, *view.visitors) if e.cell != parent.cell}
+    others = {e.digest: e for e in (*context.elites, *context.visitors) if e.cell != parent.cell}
     found = list(others.values())
     count = min(INSPIRATIONS, len(found))
     if not count:
@@ -175,8 +179,8 @@ def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[E
     return tuple(found[i] for i in choose_distinct(rng, weights, count))
 
 
-def _softmax_of_fitness(view: View) -> np.ndarray:
-    soft = _closeness_to_best(view.elites)
+def _softmax_of_fitness(context: SelectionContext) -> np.ndarray:
+    soft = _closeness_to_best(context.elites)
     shares: np.ndarray = soft / soft.sum()
     return shares
 

@@ -1,10 +1,10 @@
-"""A builder's requests: prepare a configuration, build its units, bind its plan; any number."""
+"""A builder's requests: read a candidate, build its units, bind its plan; any number."""
 
 import contextlib
 from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
-from evaluator_svc.builder.prepare import CandidateRefusedError, plan_refused, prepare
+from evaluator_svc.builder.read_candidate import CandidateRefusedError, plan_refused, read_candidate
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.diagnosis.compiler_log import compile_findings, fails_static_assertion
 from evaluator_svc.languages import Toolchain, backend_of
@@ -16,8 +16,8 @@ from evaluator_svc.messages.locked import (
     CompileReply,
     CompileRequest,
     EnumerateRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     TranslationUnit,
 )
 from evaluator_svc.processes.conversation import Conversation
@@ -29,10 +29,10 @@ from kernel_foundry.plan.parse import parse
 
 def build(conversation: Conversation, opened: OpenCompiler) -> None:
     """Answer requests until the supervisor has enough; the last configuration is the one meant."""
-    request: PrepareRequest | None = None
-    prepared: PrepareReply | None = None
+    request: ReadCandidateRequest | None = None
+    parsed: ReadCandidateReply | None = None
     toolchain: Toolchain | None = None
-    received = conversation.receive(EnumerateRequest, PrepareRequest, AttemptRequest)
+    received = conversation.receive(EnumerateRequest, ReadCandidateRequest, AttemptRequest)
     if isinstance(received.message, AttemptRequest):
         answer_attempts(conversation, received.message)
     while True:
@@ -42,29 +42,29 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
         try:
             if isinstance(message, EnumerateRequest):
                 answer = enumerate_configurations(message)
-            elif isinstance(message, PrepareRequest):
+            elif isinstance(message, ReadCandidateRequest):
                 request = message
                 toolchain = backend_of(message.device.language).toolchain()
-                answer = prepared = prepare(message, toolchain)
+                answer = parsed = read_candidate(message, toolchain)
             else:
-                assert request is not None, "a candidate is prepared first"
-                assert prepared is not None, "a candidate is prepared first"
-                assert toolchain is not None, "a candidate is prepared first"
+                assert request is not None, "a candidate is read first"
+                assert parsed is not None, "a candidate is read first"
+                assert toolchain is not None, "a candidate is read first"
                 if isinstance(message, BindRequest):
-                    answer = _bind(request, prepared, message.library_ops)
+                    answer = _bind(request, parsed, message.library_ops)
                 else:
-                    unit, code = prepared.units[message.unit], request.source.device_code
+                    unit, code = parsed.units[message.unit], request.source.device_code
                     answer, blobs = _compile(opened.compiler, unit, toolchain, code)
         except CandidateRefusedError as refusal:
             answer = CandidateFailure(outcome=refusal.outcome, findings=refusal.findings)
         conversation.send(answer, blobs=blobs)
         received = conversation.receive(
-            EnumerateRequest, PrepareRequest, CompileRequest, BindRequest
+            EnumerateRequest, ReadCandidateRequest, CompileRequest, BindRequest
         )
 
 
 def _bind(
-    request: PrepareRequest, prepared: PrepareReply, library_ops: tuple[str, ...]
+    request: ReadCandidateRequest, parsed: ReadCandidateReply, library_ops: tuple[str, ...]
 ) -> BindReply:
     try:
         plan = parse(request.source.plan)
@@ -75,7 +75,7 @@ def _bind(
                     plan,
                     workload,
                     source=request.source,
-                    configuration=prepared.configuration,
+                    configuration=parsed.configuration,
                     device=request.device,
                     library_ops=library_ops,
                 ),

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Final
 
 RECHECK_SECONDS: Final = 120.0
-"""Longest that baselines are relied on unseen."""
+"""Longest time for which baselines are used without another look."""
 RECHECK_VERDICTS: Final = 16
-"""Most verdicts that rely on them unseen."""
-DOUBTFUL_SECONDS: Final = 15.0
-"""The same in a loaded moment, and for those that were timed in one: load comes and goes."""
+"""Most verdicts that use them without another look."""
+LOADED_RECHECK_SECONDS: Final = 15.0
+"""The same time while the host is loaded, or if they were timed then: load comes and goes."""
 
 
 @dataclass(slots=True)
 class _Standing:
     seen_s: float
     verdict_count: int = 0
-    is_doubtful: bool = False
+    was_loaded: bool = False
     warnings: tuple[str, ...] = ()
 
 
@@ -42,17 +42,17 @@ class BaselineWatch:
         with self._lock:
             return task in self._standings
 
-    def saw(self, task: str, *, is_doubtful: bool, warnings: tuple[str, ...] = ()) -> None:
+    def saw(self, task: str, *, is_loaded: bool, warnings: tuple[str, ...] = ()) -> None:
         """Note that the baselines were timed just now.
 
         Args:
             task: Its digest.
-            is_doubtful: What a loaded moment says is.
+            is_loaded: Whether the host was loaded then.
             warnings: What is to be said of them until they are looked at again.
         """
         with self._lock:
             self._standings[task] = _Standing(
-                seen_s=self._clock(), is_doubtful=is_doubtful, warnings=warnings
+                seen_s=self._clock(), was_loaded=is_loaded, warnings=warnings
             )
 
     def warnings(self, task: str) -> tuple[str, ...]:
@@ -74,6 +74,6 @@ class BaselineWatch:
                 return True
             standing.verdict_count += 1
             age_s = self._clock() - standing.seen_s
-            if standing.is_doubtful or is_loaded:
-                return age_s > DOUBTFUL_SECONDS
+            if standing.was_loaded or is_loaded:
+                return age_s > LOADED_RECHECK_SECONDS
             return standing.verdict_count > RECHECK_VERDICTS or age_s > RECHECK_SECONDS

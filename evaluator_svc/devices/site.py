@@ -217,7 +217,7 @@ class DeviceSite:
         if load is not None and is_loaded:
             said = f"{load.text} while baselines were timed: they are of a loaded moment"
             warnings = (*drifts, said)
-        self.baselines.saw(task.digest, is_doubtful=is_loaded, warnings=warnings)
+        self.baselines.saw(task.digest, is_loaded=is_loaded, warnings=warnings)
         return not is_loaded
 
     def load_meter(self) -> LoadMeter:

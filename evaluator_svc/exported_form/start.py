@@ -9,7 +9,7 @@ from typing import Final
 from evaluator_svc.sandbox.bubblewrap import SCRATCH_BYTES
 from evaluator_svc.sandbox.confinement import Confinement
 from evaluator_svc.sandbox.host_paths import PASSED_ON, device_nodes, package_root, readable_paths
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import ProcessLostError
@@ -77,5 +77,5 @@ def _confinement(folder: str, kind: str, settings: EvaluatorSettings) -> Confine
         file_bytes=_FILE_BYTES,
         open_files=_OPEN_FILES,
         scratch_bytes=SCRATCH_BYTES,
-        calls=CallPolicy.REFUSE_LISTED if kind == "cuda" else CallPolicy.ALLOW_LISTED,
+        calls=CallFilter.REFUSE_LISTED if kind == "cuda" else CallFilter.ALLOW_LISTED,
     )

@@ -144,7 +144,7 @@ class WorkloadNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareRequest:
+class ReadCandidateRequest:
     """Parse and check a candidate."""
 
     source: KernelSource
@@ -164,7 +164,7 @@ class TranslationUnit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareReply:
+class ReadCandidateReply:
     """A candidate that can be built."""
 
     configuration: tuple[Setting, ...]
@@ -182,7 +182,7 @@ class PrepareReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRequest:
-    """Build one of the units prepared last; the builder still has its source."""
+    """Build a unit of the candidate read last; the builder still has its source."""
 
     unit: int
 

@@ -22,7 +22,7 @@ from evaluator_svc.messages.locked import (
     EnumerateReply,
     LoadReply,
     PoolReady,
-    PrepareReply,
+    ReadCandidateReply,
     RunReply,
     StepTimes,
     TimeReply,
@@ -111,7 +111,7 @@ def _candidate_failed(answer: CandidateFailure, _request: Any) -> None:
 
 
 @_check.register
-def _prepared(answer: PrepareReply, request: Any) -> None:
+def _parsed(answer: ReadCandidateReply, request: Any) -> None:
     _durations(answer.parse_ms, answer.policy_ms)
     units = answer.unit_of_workload
     _require(len(units) == len(request.workloads), "units for other workloads")

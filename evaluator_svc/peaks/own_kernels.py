@@ -24,8 +24,8 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     PoolReady,
     PoolRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     TimeReply,
     TimeRequest,
     WorkloadNames,
@@ -36,7 +36,7 @@ from evaluator_svc.pipeline.build.build import (
     BuildResult,
     BuildSettings,
     build,
-    prepare,
+    read_candidate,
 )
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, load, run
 from evaluator_svc.processes.answers import ask_candidate
@@ -151,14 +151,14 @@ def own_kernels(
     names = tuple(workload.names() for workload in workloads)
     with ExitStack() as stack:
         runner = stack.enter_context(site.runners.taken())
-        prepared, built = _built(site, source, names)
+        parsed, built = _built(site, source, names)
         request = LoadRequest(
             source=source,
-            configuration=prepared.configuration,
+            configuration=parsed.configuration,
             device=site.spec,
             workloads=names,
-            kernels=tuple(unit.kernels for unit in prepared.units),
-            unit_of_workload=prepared.unit_of_workload,
+            kernels=tuple(unit.kernels for unit in parsed.units),
+            unit_of_workload=parsed.unit_of_workload,
         )
         loaded = load(runner, request, built.codes)
         if isinstance(loaded, CandidateFailure):
@@ -168,22 +168,24 @@ def own_kernels(
 
 def _built(
     site: DeviceSite, source: KernelSource, names: tuple[WorkloadNames, ...]
-) -> tuple[PrepareReply, BuildResult]:
-    request = PrepareRequest(source=source, configuration=(), device=site.spec, workloads=names)
+) -> tuple[ReadCandidateReply, BuildResult]:
+    request = ReadCandidateRequest(
+        source=source, configuration=(), device=site.spec, workloads=names
+    )
     with site.builders.taken() as builder:
-        prepared = prepare(builder, request)
-        if isinstance(prepared, CandidateFailure):
-            raise _lost(prepared)
+        parsed = read_candidate(builder, request)
+        if isinstance(parsed, CandidateFailure):
+            raise _lost(parsed)
         settings = BuildSettings(
             device=site.spec,
             compiler_version=site.compiler_version,
             seconds=_SECONDS,
             memory_bytes=site.settings.builder_memory_bytes,
         )
-        built = build(builder, prepared, site.objects, settings)
+        built = build(builder, parsed, site.objects, settings)
     if isinstance(built, BuildFailure):
         raise _lost(built.failure)
-    return prepared, built
+    return parsed, built
 
 
 def _buffers(workload: OwnWorkload, *, is_shared: bool) -> DrawnInputs:

@@ -151,7 +151,7 @@ class CandidateEvaluation:
     def _load(
         self, processes: ExitStack, built: BuiltCandidate
     ) -> LoadedCandidate | CandidateFailure:
-        uses_library = built.prepared.uses_library
+        uses_library = built.parsed.uses_library
         runners = self._site.library_runners if uses_library else self._site.runners
         self._runner = processes.enter_context(runners.taken())
         candidate = load_candidate(self._context, self._runner, built, self._names)

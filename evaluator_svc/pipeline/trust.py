@@ -16,7 +16,7 @@ from collections.abc import Callable
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import Figure, FindingKind
-from kernel_foundry.domain.fitness import distrusted_fitness
+from kernel_foundry.domain.fitness import suspect_fitness
 
 
 def evaluate_and_confirm(
@@ -55,8 +55,8 @@ def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
     still_suspect = is_suspect(second)
     return dataclasses.replace(
         slower,
-        fitness=distrusted_fitness(slower.fitness) if still_suspect else slower.fitness,
-        optimistic_fitness=distrusted_fitness(optimistic) if still_suspect else optimistic,
+        fitness=suspect_fitness(slower.fitness) if still_suspect else slower.fitness,
+        optimistic_fitness=suspect_fitness(optimistic) if still_suspect else optimistic,
         checks=(*slower.checks, check),
         trust=Trust.SUSPECT if still_suspect else Trust.FULL,
     )

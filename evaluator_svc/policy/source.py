@@ -22,7 +22,7 @@ from kernel_foundry.domain.language import Language
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    """Something that makes the reading of all that follows doubtful."""
+    """Text after which nothing can be read reliably."""
 
     rule: str
     message: str

@@ -24,7 +24,7 @@ from evaluator_svc.sandbox.host_paths import (
     package_root,
     readable_paths,
 )
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
@@ -242,7 +242,7 @@ class LockedStarter:
             file_bytes=FILE_BYTES,
             open_files=OPEN_FILES,
             scratch_bytes=bubblewrap.SCRATCH_BYTES,
-            calls=CallPolicy.REFUSE_LISTED if opened == "cuda" else CallPolicy.ALLOW_LISTED,
+            calls=CallFilter.REFUSE_LISTED if opened == "cuda" else CallFilter.ALLOW_LISTED,
         )
 
 

@@ -28,7 +28,7 @@ from typing import Final
 
 from evaluator_svc.sandbox import landlock, limits, seccomp
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 from kernel_foundry.domain.device import IsolationLimit, IsolationReport
 
 _OWN_PROCESS: Final = "/proc/self"
@@ -57,7 +57,7 @@ class Confinement:
     open_files: int
     scratch_bytes: int
     """Of the whole scratch folder; kept by who starts the process."""
-    calls: CallPolicy
+    calls: CallFilter
     """Which system calls are left."""
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from evaluator_svc.sandbox import system_calls
 from evaluator_svc.sandbox.mechanism import last_error
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 
 _SECCOMP: Final = 317
 _SET_MODE_FILTER: Final = 1
@@ -78,17 +78,17 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction)))
 
 
-def restrict(policy: CallPolicy, *, process_id: int) -> None:
+def restrict(calls: CallFilter, *, process_id: int) -> None:
     """Put the filter in force for every thread of the process.
 
     Args:
-        policy: Which calls are left.
+        calls: Which of them are left.
         process_id: The calling process, which stays free to signal itself.
 
     Raises:
         MechanismUnavailableError: Linux refuses filters.
     """
-    install(_filter(policy, process_id))
+    install(_filter(calls, process_id))
 
 
 def install(code: list[_Line]) -> None:
@@ -100,14 +100,14 @@ def install(code: list[_Line]) -> None:
         raise last_error("seccomp")
 
 
-def describe(policy: CallPolicy) -> str:
+def describe(calls: CallFilter) -> str:
     """Return in words what the filter does."""
-    if policy is CallPolicy.ALLOW_LISTED:
+    if calls is CallFilter.ALLOW_LISTED:
         return f"{len(system_calls.ALLOWED)} system calls allowed, a few restricted, no others"
     return f"{len(system_calls.REFUSED)} system calls refused, a few restricted"
 
 
-def _filter(policy: CallPolicy, process_id: int) -> list[_Line]:
+def _filter(calls: CallFilter, process_id: int) -> list[_Line]:
     code: list[_Line] = [
         (_LOAD, 0, 0, _OFFSET_ARCHITECTURE),
         (_IF_EQUAL, 1, 0, _ARCHITECTURE_X86_64),
@@ -116,11 +116,11 @@ def _filter(policy: CallPolicy, process_id: int) -> list[_Line]:
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, _KILL),
     ]
-    if policy is CallPolicy.ALLOW_LISTED:
+    if calls is CallFilter.ALLOW_LISTED:
         for number in system_calls.ALLOWED.values():
             code += _when(number, [_ALLOWED])
     code += _restricted(process_id)
-    if policy is CallPolicy.ALLOW_LISTED:
+    if calls is CallFilter.ALLOW_LISTED:
         code += _only_native_memory()
         return [*code, (_IF_AT_LEAST, 0, 1, _YOUNG), _ABSENT, _REFUSED]
     for number in system_calls.REFUSED.values():
@@ -129,7 +129,7 @@ def _filter(policy: CallPolicy, process_id: int) -> list[_Line]:
 
 
 def _restricted(process_id: int) -> list[_Line]:
-    """The tests of calls that depend on their arguments under either policy."""
+    """The tests of calls that depend on their arguments under either filter."""
     # ENOSYS makes glibc fall back on clone, whose flags a filter can read.
     code = _when(system_calls.CLONE3, [_ABSENT])
     code += _when(

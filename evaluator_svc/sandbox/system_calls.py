@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class CallPolicy(StrEnum):
+class CallFilter(StrEnum):
     """How the system calls of a process are distinguished."""
 
     ALLOW_LISTED = "allow_listed"

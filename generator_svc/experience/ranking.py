@@ -28,12 +28,12 @@ _DEVICE_MATCH: Final = 0.03
 
 _EFFECT_WEIGHT: Final = 0.15
 _FAILURE_WEIGHT: Final = 0.60
-_DOUBT: Final = 5.0
+_PRIOR_USES: Final = 5.0
 """Uses after which a lesson's own numbers count as much as those of all lessons together."""
 _USUAL_FAILURES: Final = 0.3
-_COMMON_DOUBT: Final = 20.0
-"""Uses, over all lessons, after which what is usual is known better than guessed: no effect, and
-this share of failures."""
+_COMMON_PRIOR_USES: Final = 20.0
+"""Uses of all lessons together after which their own share of failures counts more than the guess
+of `_USUAL_FAILURES`."""
 _EFFECT_UNIT: Final = math.log(2.0)
 """A mean effect of twice as fast counts in full, and more counts no more."""
 
@@ -69,17 +69,17 @@ def worth(columns: LessonColumns, rows: Rows | slice) -> Scores:
     all_uses, all_failures = _numbers(columns, "uses"), _numbers(columns, "failures")
     all_passes = all_uses - all_failures
     mean_effect = float((_numbers(columns, "effect") * all_passes).sum()) / (
-        float(all_passes.sum()) + _COMMON_DOUBT
+        float(all_passes.sum()) + _COMMON_PRIOR_USES
     )
-    failure_share = (float(all_failures.sum()) + _USUAL_FAILURES * _COMMON_DOUBT) / (
-        float(all_uses.sum()) + _COMMON_DOUBT
+    failure_share = (float(all_failures.sum()) + _USUAL_FAILURES * _COMMON_PRIOR_USES) / (
+        float(all_uses.sum()) + _COMMON_PRIOR_USES
     )
     uses, failures = _numbers(columns, "uses", rows), _numbers(columns, "failures", rows)
     passes = uses - failures
     better = (_numbers(columns, "effect", rows) - mean_effect) / _EFFECT_UNIT
     better = np.clip(better, -1.0, 1.0)
-    effect = better * passes / (passes + _DOUBT)
-    excess = (failures + failure_share * _DOUBT) / (uses + _DOUBT) - failure_share
+    effect = better * passes / (passes + _PRIOR_USES)
+    excess = (failures + failure_share * _PRIOR_USES) / (uses + _PRIOR_USES) - failure_share
     # To be right and slow is no merit: few failures count the less, the slower.
     excess *= np.where(excess < 0.0, 1.0 + np.minimum(better, 0.0), 1.0)
     return cast("Scores", _EFFECT_WEIGHT * effect - _FAILURE_WEIGHT * excess)

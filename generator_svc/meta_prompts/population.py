@@ -1,7 +1,7 @@
 """The population of guidance: one for each language, kept in the generator's store.
 
 Chooses for each proposal, credits what came of it, and has a model make a better one now and then.
-Decisions are in `policy.py`, prompts in `editor.py`, accepted edits in `section_edits.py`.
+Decisions are in `guidance_choice.py`, prompts in `editor.py`, accepted edits in `section_edits.py`.
 Whatever is cancelled here leaves the store as it was, or done.
 """
 
@@ -15,9 +15,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from generator_svc.meta_prompts import policy, tables
+from generator_svc.meta_prompts import guidance_choice, tables
 from generator_svc.meta_prompts.editor import asked_again, editing_prompt
-from generator_svc.meta_prompts.policy import Member, PromptState, Worths
+from generator_svc.meta_prompts.guidance_choice import Member, PromptState, Worths
 from generator_svc.meta_prompts.records import PromptRecord
 from generator_svc.meta_prompts.section_edits import EditedSections, edited
 from generator_svc.meta_prompts.sections import Sections, seed_sections
@@ -111,7 +111,7 @@ class MetaPrompts:
 
         def work(connection: sa.Connection) -> ChosenPrompt:
             members, known = _population(connection, language)
-            chosen = policy.choose(members, known, run=run, seed=seed, sequence=sequence)
+            chosen = guidance_choice.choose(members, known, run=run, seed=seed, sequence=sequence)
             row = tables.find(connection, chosen)
             assert row is not None  # it was among the members of this transaction
             return ChosenPrompt(
@@ -148,7 +148,7 @@ class MetaPrompts:
             if row is not None and tables.add_credit(connection, row, credit):
                 members, known = _population(connection, row.language)
                 member = next(m for m in members if m.id == row.id)
-                tables.set_state(connection, row.id, policy.judge(member, known))
+                tables.set_state(connection, row.id, guidance_choice.judge(member, known))
 
         await self._store.write(work)
 
@@ -241,7 +241,7 @@ class MetaPrompts:
         if child is None:
             return None, EditResult.DUPLICATE
         if sum(m.state is not PromptState.DROPPED for m in members) >= self._most_members:
-            spare = policy.least_missed(members, known)
+            spare = guidance_choice.least_missed(members, known)
             tables.set_state(connection, spare, PromptState.DROPPED)
         return child, EditResult.ADDED
 
@@ -274,7 +274,7 @@ class MetaPrompts:
 def _population(connection: sa.Connection, language: Language) -> tuple[tuple[Member, ...], Worths]:
     """Return a language's prompts and what each of them is worth."""
     tallies = tables.tallies(connection, language)
-    return tables.members(connection, language), policy.worths(tallies)
+    return tables.members(connection, language), guidance_choice.worths(tallies)
 
 
 def _to_edit(
@@ -283,7 +283,7 @@ def _to_edit(
     """Return the guidance to improve, and why earlier edits of it that did not pay were made."""
     members, known = _population(connection, language)
     counts = Counter(record.prompt for record in records)
-    parent = policy.to_edit(members, known, counts, least=_RECORDS_FOR_AN_EDIT)
+    parent = guidance_choice.to_edit(members, known, counts, least=_RECORDS_FOR_AN_EDIT)
     row = None if parent is None else tables.find(connection, parent)
     if row is None:
         return None

@@ -1,7 +1,7 @@
 """Guidance that evolves, as rows: texts, what each was worth, and every edit that was tried.
 
 Each function works within its caller's transaction. How prompts are chosen and judged stands in
-`policy`.
+`guidance_choice`.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from generator_svc.meta_prompts.policy import Member, PromptState, Tally
+from generator_svc.meta_prompts.guidance_choice import Member, PromptState, Tally
 from generator_svc.meta_prompts.sections import SECTION_NAMES, Sections
 from generator_svc.store.schema import SECTION_CREDITS, SECTION_EDITS, SECTIONS
 from kernel_foundry.domain.language import Language

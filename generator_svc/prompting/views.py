@@ -319,10 +319,10 @@ def _verdict(evaluation: Evaluation) -> str:
         return f"{evaluation.outcome.name} (not correct)"
     speedup = evaluation.speedup
     measures = _measures_text(evaluation.measures)
-    doubt = "" if evaluation.trust is not Trust.SUSPECT else ", but in doubt: it never wins so"
+    trust = ", but suspect, so it cannot win" if evaluation.trust is Trust.SUSPECT else ""
     if speedup is None:
-        return f"PASSED{doubt}{measures}"
-    return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{doubt}{measures}"
+        return f"PASSED{trust}{measures}"
+    return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{trust}{measures}"
 
 
 def _measures_text(measures: Measures | None) -> str:

@@ -39,11 +39,11 @@ from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
     checks_text,
-    doubt_text,
     evaluation_object,
     gain_text,
     prepare_text,
     speedup_text,
+    trust_text,
 )
 from kernel_foundry.text_file import read_text_file
 
@@ -213,8 +213,8 @@ def show(console: PrintableConsole, evaluation: Evaluation) -> None:
     is_good = evaluation.passed or evaluation.outcome is EvaluationOutcome.BUILT
     colour = "green" if is_good else "red"
     outcome = (evaluation.outcome.name, f"bold {colour}")
-    doubt = (doubt_text(evaluation), "yellow")
-    console.print(Text.assemble(outcome, f" on {one_line(evaluation.device)}", doubt))
+    trust = (trust_text(evaluation), "yellow")
+    console.print(Text.assemble(outcome, f" on {one_line(evaluation.device)}", trust))
     if evaluation.passed:
         _show_timings(console, evaluation)
     if line := arithmetic_line(evaluation):

@@ -26,7 +26,7 @@ from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import BaselineNumbers, SuiteSummary, summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
-from kernel_foundry.sdk.verdict_text import doubt_text, headline_text
+from kernel_foundry.sdk.verdict_text import headline_text, trust_text
 
 
 def open_results(
@@ -175,7 +175,7 @@ def _show_runs(console: PrintableConsole, results: Sequence[EntryResult]) -> Non
         progress, verdict = result.entry.progress, result.verdict
         gain = "–"
         if verdict is not None:
-            gain = headline_text(verdict.speedup, verdict.speedup_interval) + doubt_text(verdict)
+            gain = headline_text(verdict.speedup, verdict.speedup_interval) + trust_text(verdict)
         bits = result.effective_bits
         table.add_row(
             one_line(result.entry.title),

@@ -3,8 +3,8 @@
 Of each candidate the newest verdict counts, so that a lucky time does not outlive its second
 measurement, and only if it passed. The best is the one with the highest fitness: that is counted
 at the upper bound of its time, so no other's time is for certain below its own; with the time of
-`prepare` where that does more than layout; and below every trusted one where its verdict is in
-doubt. Of equals the first one.
+`prepare` where that does more than layout; and below every trusted one if its verdict is
+suspect. Of equals the first one.
 
 The winner of a run that has ended is the best of what was added at its end: of those measured
 again, since the best of a whole search is a lucky one.

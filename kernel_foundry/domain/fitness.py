@@ -84,11 +84,11 @@ def fitness_bounds(
     return certain, best
 
 
-def distrusted_fitness(fitness: float) -> float:
-    """Return what a correct candidate of fitness `fitness` is worth whose verdict is in doubt.
+def suspect_fitness(fitness: float) -> float:
+    """Return the fitness of a correct candidate whose verdict is suspect.
 
-    More than any failure and less than every correct one that is trusted, in the order of
-    `fitness`: so no doubtful verdict wins while there is another.
+    Above every failure and below every correct one that is trusted, in the order of
+    `fitness`: so no suspect wins while there is another candidate.
     """
     return _MOST_OF_A_FAILURE + (CORRECT - _MOST_OF_A_FAILURE) * fitness / (1.0 + fitness)
 

@@ -130,7 +130,7 @@ def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
         audit = evaluation.precision
         text += f" {audit.effective_bits:.1f} bits" if audit else ""
         text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
-        text += doubt_text(evaluation)
+        text += trust_text(evaluation)
     elif evaluation.findings:
         text += f": {headline(evaluation.findings)[:120]}"
     return text
@@ -231,7 +231,7 @@ def headline_text(value: float | None, interval: tuple[float, float] | None) -> 
     return speedup_text(value, interval) + gain_text(interval)
 
 
-def doubt_text(evaluation: Evaluation) -> str:
+def trust_text(evaluation: Evaluation) -> str:
     """Return what limits a passed verdict, behind it: ", trust: suspect, prepare counted in"."""
     parts = []
     if evaluation.passed and evaluation.trust is not Trust.FULL:
@@ -247,7 +247,7 @@ def winner_text(evaluation: Evaluation) -> str:
     gain = gain_text(evaluation.speedup_interval)
     eager = speedup_text(evaluation.speedup_eager, evaluation.speedup_eager_interval)
     text = f"winner: {fastest} over the fastest baseline{gain}; {eager} over eager"
-    text += doubt_text(evaluation)
+    text += trust_text(evaluation)
     if evaluation.configuration:
         text += f", with {configuration_text(evaluation.configuration)}"
     return text

@@ -11,7 +11,7 @@ from archive_svc.search.gradient import GradientWeights, gradient_field
 from archive_svc.search.selection import (
     ALPHA,
     EPSILON,
-    View,
+    SelectionContext,
     curiosity_parents,
     fitness_parents,
     gradient_aim,
@@ -39,14 +39,14 @@ def _view(
     emphasis: tuple[float, float, float] = EVEN,
     visitors: tuple[Entry, ...] = (),
     weights: GradientWeights | None = None,
-) -> View:
+) -> SelectionContext:
     grid, transitions = GridArchive(), Transitions()
     for entry in entries:
         grid.add(entry)
     for parent, child in moves:
         transitions.add(parent, child, gain=0.2, is_better=True)
     field = gradient_field(transitions, grid.worth(), weights or GradientWeights(exploration=0.0))
-    return View(
+    return SelectionContext(
         emphasis=emphasis,
         elites=grid.elites(),
         visitors=visitors,
@@ -56,7 +56,7 @@ def _view(
 
 
 def _aims(
-    view: View, parent: Entry, *, shown: tuple[Entry, ...] = (), count: int = 400
+    view: SelectionContext, parent: Entry, *, shown: tuple[Entry, ...] = (), count: int = 400
 ) -> Counter[object]:
     rng = np.random.default_rng(5)
     return Counter(gradient_aim(view, parent, shown, rng) for _ in range(count))
@@ -100,7 +100,7 @@ def test_curiosity_goes_where_children_found_a_place() -> None:
         curiosity.add("poor", was_added=True)
         curiosity.add("good", was_added=False)
     weights = curiosity_parents(
-        View(emphasis=EVEN, elites=view.elites, visitors=(), field=view.field,
+        SelectionContext(emphasis=EVEN, elites=view.elites, visitors=(), field=view.field,
              curiosity=curiosity)
     )  # fmt: skip
     assert weights[1] > 0.9
@@ -141,7 +141,7 @@ def test_what_never_made_a_better_child_backs_nothing() -> None:
     for _ in range(9):
         transitions.add(GOOD.cell, (2, 1, 1), gain=-0.2, is_better=False)
     field = gradient_field(transitions, grid.worth(), GradientWeights(exploration=5.0))
-    view = View(
+    view = SelectionContext(
         emphasis=EVEN, elites=(GOOD,), visitors=(), field=lambda: field, curiosity=Curiosity()
     )
     assert set(_aims(view, GOOD)) == {None}

@@ -144,7 +144,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
         # Names are checked where they come in, and older stores hold all.
-        patch.setattr("archive_svc.run.validity.check_name", lambda *_: None)
+        patch.setattr("archive_svc.run.run_limits.check_name", lambda *_: None)
         asyncio.run(_fill(folder))
     return folder
 

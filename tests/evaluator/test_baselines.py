@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.devices.baseline_watch import (
-    DOUBTFUL_SECONDS,
+    LOADED_RECHECK_SECONDS,
     RECHECK_SECONDS,
     RECHECK_VERDICTS,
     BaselineWatch,
@@ -94,10 +94,10 @@ def test_baselines_are_looked_at_after_a_while_and_after_some_verdicts() -> None
     now_s = [0.0]
     watch = BaselineWatch(clock=lambda: now_s[0])
     assert watch.is_due("t", is_loaded=False)
-    watch.saw("t", is_doubtful=False)
+    watch.saw("t", is_loaded=False)
     due = [watch.is_due("t", is_loaded=False) for _ in range(RECHECK_VERDICTS + 1)]
     assert due == [*[False] * RECHECK_VERDICTS, True]
-    watch.saw("t", is_doubtful=False)
+    watch.saw("t", is_loaded=False)
     now_s[0] += RECHECK_SECONDS + 1
     assert watch.is_due("t", is_loaded=False)
     assert watch.is_due("another", is_loaded=False)
@@ -106,14 +106,14 @@ def test_baselines_are_looked_at_after_a_while_and_after_some_verdicts() -> None
 def test_in_a_loaded_moment_and_after_one_they_are_looked_at_sooner() -> None:
     now_s = [0.0]
     watch = BaselineWatch(clock=lambda: now_s[0])
-    watch.saw("t", is_doubtful=False)
+    watch.saw("t", is_loaded=False)
     assert not watch.is_due("t", is_loaded=True)  # they were timed in it
-    now_s[0] += DOUBTFUL_SECONDS + 1
+    now_s[0] += LOADED_RECHECK_SECONDS + 1
     assert watch.is_due("t", is_loaded=True)
     assert not watch.is_due("t", is_loaded=False)
-    watch.saw("t", is_doubtful=True)
+    watch.saw("t", is_loaded=True)
     assert not watch.is_due("t", is_loaded=False)
-    now_s[0] += DOUBTFUL_SECONDS + 1
+    now_s[0] += LOADED_RECHECK_SECONDS + 1
     assert watch.is_due("t", is_loaded=False)
 
 
@@ -216,7 +216,7 @@ def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yard
     site = _site(evaluator)
     site.remember_admission(TASK, _slowed(true, 50.0))
     monkeypatch.setattr(site, "baselines", BaselineWatch(clock=count(step=1e6).__next__))
-    site.baselines.saw(TASK.digest, is_doubtful=False)  # long ago, by the time of the verdict
+    site.baselines.saw(TASK.digest, is_loaded=False)  # long ago, by the time of the verdict
     verdict = asyncio.run(evaluator.evaluate(_request(yardsticks=yardsticks)))
     assert verdict.passed, verdict.findings
     drifts = [f for f in verdict.findings if f.kind is FindingKind.BASELINE_DRIFT]
@@ -246,7 +246,7 @@ def test_on_a_gpu_baselines_that_drifted_are_measured_again(tmp_path: Path) -> N
         site = next(s for s in evaluator._sites.working() if s.spec.id == "cuda:0")
         site.remember_admission(task, _slowed(true, 5.0))
         site.baselines = BaselineWatch(clock=count(step=1e6).__next__)
-        site.baselines.saw(task.digest, is_doubtful=False)
+        site.baselines.saw(task.digest, is_loaded=False)
         verdict = asyncio.run(evaluator.evaluate(request))
     finally:
         asyncio.run(evaluator.close())

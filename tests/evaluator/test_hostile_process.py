@@ -15,8 +15,8 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     PoolReady,
     PoolRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     RunReply,
     StepTimesRequest,
     TimeReply,
@@ -245,21 +245,23 @@ def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
 
 def test_a_prepared_candidate_has_the_units_it_speaks_of():
     """One for every workload."""
-    request = PrepareRequest(source=_SOURCE, configuration=(), device=CPU, workloads=_NAMES)
+    request = ReadCandidateRequest(source=_SOURCE, configuration=(), device=CPU, workloads=_NAMES)
     unit = TranslationUnit(source="", options=(), kernels=("k",))
 
-    def prepared(units: int, of_workload: tuple[int, ...], parse_ms: float = 1.0) -> PrepareReply:
-        return PrepareReply(
+    def parsed(
+        units: int, of_workload: tuple[int, ...], parse_ms: float = 1.0
+    ) -> ReadCandidateReply:
+        return ReadCandidateReply(
             configuration=(), units=(unit,) * units, unit_of_workload=of_workload,
             parse_ms=parse_ms, policy_ms=1.0,
         )  # fmt: skip
 
-    check_answer(request, prepared(2, (1, 0)), blob_count=0)
-    for lie in (prepared(1, (0,)), prepared(1, (0, 1)), prepared(2, (0, 0)), prepared(0, ())):
+    check_answer(request, parsed(2, (1, 0)), blob_count=0)
+    for lie in (parsed(1, (0,)), parsed(1, (0, 1)), parsed(2, (0, 0)), parsed(0, ())):
         with pytest.raises(ImplausibleError):
             check_answer(request, lie, blob_count=0)
     with pytest.raises(ImplausibleError):
-        check_answer(request, prepared(1, (0, 0), float("nan")), blob_count=0)
+        check_answer(request, parsed(1, (0, 0), float("nan")), blob_count=0)
 
 
 def test_what_a_process_found_is_cut_to_size():

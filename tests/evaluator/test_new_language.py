@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evaluator_svc.behaviour import KernelFacts
-from evaluator_svc.builder.prepare import CandidateRefusedError, prepare
+from evaluator_svc.builder.read_candidate import CandidateRefusedError, read_candidate
 from evaluator_svc.inspector.work import report_of
 from evaluator_svc.languages import (
     BACKENDS,
@@ -16,7 +16,7 @@ from evaluator_svc.languages import (
     language_of_kind,
 )
 from evaluator_svc.messages.inspect import InspectRequest
-from evaluator_svc.messages.locked import BoundWorkload, PrepareRequest, WorkloadNames
+from evaluator_svc.messages.locked import BoundWorkload, ReadCandidateRequest, WorkloadNames
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.pipeline.timing.prepare_limit import layout_limit_ns
 from evaluator_svc.pipeline.timing.workload_timing import least_seconds
@@ -84,12 +84,12 @@ def _device(language: Language) -> DeviceSpec:
     return replace(CPU, id="toybox:0", language=language, max_block=64)
 
 
-def _request(source: KernelSource) -> PrepareRequest:
+def _request(source: KernelSource) -> ReadCandidateRequest:
     tensors = tuple(
         NamedTensor(name=name, role=role, dtype="float32", shape=(64,), path=name)
         for name, role in (("x", TensorRole.INPUT), ("out", TensorRole.OUTPUT))
     )
-    return PrepareRequest(
+    return ReadCandidateRequest(
         source=source,
         configuration=(),
         device=_device(source.language),
@@ -99,14 +99,14 @@ def _request(source: KernelSource) -> PrepareRequest:
 
 def test_its_candidates_are_prepared_for_its_compiler(toy: Language) -> None:
     source = split(TEXT)
-    prepared = prepare(_request(source), backend_of(toy).toolchain())
-    (unit,) = prepared.units
+    parsed = read_candidate(_request(source), backend_of(toy).toolchain())
+    (unit,) = parsed.units
     assert unit.options == ("-toy",)
     assert unit.source.startswith("/* toys */")
     assert unit.kernels == ("copy",)
     bad = replace(source, device_code=source.device_code.replace("toy.h", "cuda.h"))
     with pytest.raises(CandidateRefusedError) as refused:
-        prepare(_request(bad), backend_of(toy).toolchain())
+        read_candidate(_request(bad), backend_of(toy).toolchain())
     (finding,) = refused.value.findings
     assert (finding.rule, finding.hint) == ("source.include", "allowed: toy.h and toys/…")
 

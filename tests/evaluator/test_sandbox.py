@@ -9,7 +9,7 @@ import pytest
 from evaluator_svc.sandbox import bubblewrap, landlock
 from evaluator_svc.sandbox.confinement import Confinement, is_sufficient
 from evaluator_svc.sandbox.host_paths import device_nodes, package_root, readable_paths
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.domain.plain import to_plain
 
@@ -92,7 +92,7 @@ def locked(request, tmp_path):
         open_files=256,
         makes_folders=False,
         scratch_bytes=1 << 22,
-        calls=CallPolicy.ALLOW_LISTED,
+        calls=CallFilter.ALLOW_LISTED,
     )
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     given = {

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator_svc.sandbox import system_calls
 from evaluator_svc.sandbox.host_paths import package_root
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 
 _HEADER = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
 
@@ -31,11 +31,11 @@ _NAMED = {
 _FILTERED = """
 import ctypes, fcntl, mmap, os, socket, sys, threading
 from evaluator_svc.sandbox import limits, seccomp
-from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.sandbox.system_calls import CallFilter
 
 limits.forbid_new_privileges()
 given = socket.socketpair()
-seccomp.restrict(CallPolicy(sys.argv[1]), process_id=os.getpid())
+seccomp.restrict(CallFilter(sys.argv[1]), process_id=os.getpid())
 
 def attempt(name, action):
     try:
@@ -94,7 +94,7 @@ def test_numbers_are_the_kernels() -> None:
     assert len(known.keys() & _NAMED.keys()) > 200
 
 
-def _tried(policy: CallPolicy) -> dict[str, str]:
+def _tried(policy: CallFilter) -> dict[str, str]:
     ended = subprocess.run(
         [sys.executable, "-P", "-s", "-c", _FILTERED, policy.value],
         env={"PYTHONPATH": package_root()},
@@ -106,8 +106,8 @@ def _tried(policy: CallPolicy) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in ended.stdout.splitlines())
 
 
-@pytest.mark.parametrize("policy", list(CallPolicy))
-def test_what_a_runtime_needs_stays(policy: CallPolicy) -> None:
+@pytest.mark.parametrize("policy", list(CallFilter))
+def test_what_a_runtime_needs_stays(policy: CallFilter) -> None:
     """Threads, the conversation, memory of its own."""
     tried = _tried(policy)
     needed = ("thread", "talk", "signal_oneself", "own_pace", "private_memory", "read_flags")
@@ -119,7 +119,7 @@ def test_what_a_runtime_needs_stays(policy: CallPolicy) -> None:
 def test_what_is_not_listed_is_refused_where_the_list_is_of_what_is_allowed() -> None:
     """Memory that no limit counts among it; a GPU's driver keeps these."""
     names = ("shared_memory", "stack_memory", "memory_file", "change_folder")
-    strict = _tried(CallPolicy.ALLOW_LISTED)
+    strict = _tried(CallFilter.ALLOW_LISTED)
     assert {strict[name] for name in names} == {"Operation not permitted"}
-    lenient = _tried(CallPolicy.REFUSE_LISTED)
+    lenient = _tried(CallFilter.REFUSE_LISTED)
     assert {lenient[name] for name in names} == {"done"}

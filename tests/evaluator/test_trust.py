@@ -15,8 +15,8 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.fitness import (
     CORRECT,
     correct_fitness,
-    distrusted_fitness,
     failure_fitness,
+    suspect_fitness,
 )
 from kernel_foundry.domain.measures import Measures
 from tests.domain_values import timing_of
@@ -64,8 +64,8 @@ def test_the_slower_of_two_counts() -> None:
         evaluate, left = _in_turn(_passed(first, (_SUSPECT,)), _passed(second, (_SUSPECT,)))
         found = evaluate_and_confirm(evaluate)
         assert not left
-        assert found.fitness == distrusted_fitness(0.5)
-        assert found.optimistic_fitness == distrusted_fitness(0.6)
+        assert found.fitness == suspect_fitness(0.5)
+        assert found.optimistic_fitness == suspect_fitness(0.6)
         assert found.trust is Trust.SUSPECT
         assert found.checks[-1].kind is CheckKind.SECOND_MEASUREMENT
         assert found.checks[-1].result is CheckResult.PASSED
@@ -105,9 +105,9 @@ def test_a_failed_suspect_is_not_judged_again() -> None:
     assert len(left) == 1
 
 
-def test_a_doubtful_verdict_is_worth_less_than_any_trusted_one() -> None:
+def test_a_suspect_verdict_is_worth_less_than_any_trusted_one() -> None:
     """However fast it is, and more than any failure; among themselves the faster one leads."""
-    worth = [distrusted_fitness(correct_fitness(speedup)) for speedup in (1e-6, 1.0, 50.0, 1e9)]
+    worth = [suspect_fitness(correct_fitness(speedup)) for speedup in (1e-6, 1.0, 50.0, 1e9)]
     assert worth == sorted(worth)
     assert worth[-1] < CORRECT < correct_fitness(1e-9)
     failures = [o for o in EvaluationOutcome if o is not EvaluationOutcome.PASSED]

@@ -8,7 +8,7 @@ import pytest
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Fact, WorkloadResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
-from kernel_foundry.domain.fitness import distrusted_fitness
+from kernel_foundry.domain.fitness import suspect_fitness
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.evidence.record import EvidenceRecord
@@ -455,7 +455,7 @@ def test_a_fitness_that_does_not_follow_from_the_times_differs(record: EvidenceR
     assert "fitness" not in _lines(told, again)
     for changes in ({"fitness": 99.0}, {"optimistic_fitness": 99.0}, {"trust": Trust.SUSPECT}):
         assert _lines(_changed(told, **changes), again)["fitness"].agreement is DIFFERS
-    doubted = distrusted_fitness(again.fitness)
+    doubted = suspect_fitness(again.fitness)
     suspect = _changed(told, trust=Trust.SUSPECT, fitness=doubted, optimistic_fitness=doubted)
     assert "fitness" not in _lines(suspect, again)
     assert _lines(record, again)["fitness"].found == "no yardstick"

@@ -21,7 +21,7 @@ from tests.evidence.conftest import SOURCE, TASK, evaluate
 
 
 def _make(path: str) -> str:
-    Signer(Path(path)).prepare()
+    Signer(Path(path)).have_key()
     return own_public_key(Path(path))
 
 
@@ -29,11 +29,11 @@ def test_the_key_is_made_at_first_use_for_its_owner_alone(tmp_path: Path) -> Non
     path = tmp_path / "data" / "evaluator.key"
     assert own_public_key(path) == ""
     assert not path.exists()
-    Signer(path).prepare()
+    Signer(path).have_key()
     assert path.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in path.parent.iterdir()] == ["evaluator.key"]
     made = path.read_bytes()
-    Signer(path).prepare()
+    Signer(path).have_key()
     assert path.read_bytes() == made
 
 
@@ -55,7 +55,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     _make(str(path))
     path.chmod(0o640)
     with pytest.raises(InvalidArgumentError, match="others may read the key"):
-        Signer(path).prepare()
+        Signer(path).have_key()
 
 
 @pytest.mark.parametrize("content", ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n"])
@@ -64,20 +64,20 @@ def test_what_is_no_key_is_said_so(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     path.chmod(0o600)
     with pytest.raises(InvalidArgumentError, match="is no key"):
-        Signer(path).prepare()
+        Signer(path).have_key()
 
 
 def test_a_key_where_candidates_read_is_refused() -> None:
     """Such as beside the packages that a locked process needs."""
     path = Path(readable_paths()[0]) / "evaluator.key"
     with pytest.raises(InvalidArgumentError, match=r"candidates can read it.*KERNEL_FOUNDRY_KEY"):
-        Signer(path).prepare()
+        Signer(path).have_key()
     assert not path.exists()
 
 
 def test_a_place_that_cannot_be_written_names_the_setting() -> None:
     with pytest.raises(InvalidArgumentError, match="set KERNEL_FOUNDRY_KEY_FILE"):
-        Signer(Path("/dev/null/evaluator.key")).prepare()
+        Signer(Path("/dev/null/evaluator.key")).have_key()
 
 
 def test_the_place_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_builder_and_runner_reach_neither_the_key_nor_who_holds_it(
         use_bubblewrap=lock == "bubblewrap",
         runner_memory_bytes=1 << 30,
     )
-    Signer(settings.signing_key).prepare()
+    Signer(settings.signing_key).have_key()
     targets = _targets(settings.signing_key)
     read = AttemptRequest(name="read_secret", targets=targets)
     assert attempt(read).succeeded

@@ -21,8 +21,8 @@ from evaluator_svc.messages.locked import (
     LoadReply,
     LoadRequest,
     PoolReady,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     Ready,
     RunReply,
     StepTimes,
@@ -67,8 +67,8 @@ _PARENT: Final = KernelSource(
     plan="def launch(x, out):\n    scale[1, 1](x, out, x.numel(), 2.0)\n",
 )
 _ANSWERS: Final = (
-    CandidateFailure, CompileReply, DoneReply, LoadReply, PoolReady, PrepareReply, Ready, RunReply,
-    StepTimes, TimeReply,
+    CandidateFailure, CompileReply, DoneReply, LoadReply, PoolReady, ReadCandidateReply, Ready,
+    RunReply, StepTimes, TimeReply,
 )  # fmt: skip
 _RECEIVE_SECONDS: Final = 1.0
 _MOST_REASON: Final = 2_000
@@ -151,10 +151,12 @@ def _requests() -> Mapping[type, object]:
         unit_of_workload=(0,),
     )
     settings = MeasurementSettings(seconds=1.0)
-    prepare = PrepareRequest(source=source, configuration=(), device=CPU, workloads=(names,))
+    read_candidate = ReadCandidateRequest(
+        source=source, configuration=(), device=CPU, workloads=(names,)
+    )
     return {
         LoadReply: load,
-        PrepareReply: prepare,
+        ReadCandidateReply: read_candidate,
         StepTimes: StepTimesRequest(workload="w", kernels=("k",), flush_bytes=0),
         TimeReply: TimeRequest(workload="w", settings=settings, poison=True, keep_count=2),
     }

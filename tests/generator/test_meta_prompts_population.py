@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from generator_svc.held_out import HeldOut
-from generator_svc.meta_prompts import policy
-from generator_svc.meta_prompts.policy import PromptState
+from generator_svc.meta_prompts import guidance_choice
+from generator_svc.meta_prompts.guidance_choice import PromptState
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.records import PromptRecord
 from generator_svc.meta_prompts.sections import seed_sections
@@ -175,7 +175,7 @@ async def test_a_worse_edit_is_dropped_and_its_reason_told_to_the_next_editor(
         await credit(prompts, pick, number, gain=0.3 * (pick == seed))
     rows = {row.id: row for row in await prompts.list_prompts(SYCL)}
     assert rows[child].state is PromptState.DROPPED
-    assert uses == policy.TRIAL_CREDITS
+    assert uses == guidance_choice.TRIAL_CREDITS
     editor = Editor(OTHER_EDIT)
     await prompts.evolve("r", SYCL, editor, FAILURES)
     assert "The tails fail." in editor.asked[0][1].content
@@ -231,7 +231,7 @@ async def test_what_was_dropped_is_not_tried_again(prompts: MetaPrompts) -> None
     seed = await choose(prompts)
     child = await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES)
     assert child is not None
-    for number in range(policy.TRIAL_CREDITS):
+    for number in range(guidance_choice.TRIAL_CREDITS):
         await credit(prompts, seed, number, gain=0.3, outcome=EvaluationOutcome.PASSED)
         await credit(prompts, child, 100 + number)
     assert await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES) is None

@@ -13,7 +13,7 @@ from generator_svc.llm.interface import ModelRequest
 from generator_svc.llm.litellm_models import LiteLlmModels, load_sdk
 from generator_svc.llm.retrying import FailedAttempt
 from generator_svc.recipes import missing_recipe
-from generator_svc.validity import check_admission
+from generator_svc.request_limits import check_admission
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Candidate, Operator

@@ -9,7 +9,7 @@ from evaluator_svc.inspector import inspect_cubin, inspect_spirv
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
     CandidateFailure,
-    PrepareReply,
+    ReadCandidateReply,
     TranslationUnit,
 )
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
@@ -42,8 +42,8 @@ def _built(*codes: bytes, left_out: frozenset[int] = frozenset()) -> BuildResult
     )
 
 
-def _prepared(count: int) -> PrepareReply:
-    return PrepareReply(
+def _prepared(count: int) -> ReadCandidateReply:
+    return ReadCandidateReply(
         configuration=(),
         units=UNITS[:count],
         unit_of_workload=tuple(range(count)),

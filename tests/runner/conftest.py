@@ -18,8 +18,8 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     PoolReady,
     PoolRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     Ready,
     RunReply,
     RunRequest,
@@ -216,22 +216,22 @@ class Bench:
             scalars=(),
         )
         source = split(text)
-        prepared = builder.ask(
-            PrepareRequest(
+        parsed = builder.ask(
+            ReadCandidateRequest(
                 source=source, configuration=(), device=ready.device, workloads=(names,)
             ),
-            PrepareReply,
+            ReadCandidateReply,
             timeout_seconds=60.0,
         ).message
-        assert prepared.uses_library == with_library
+        assert parsed.uses_library == with_library
         built = builder.ask(CompileRequest(unit=0), CompileReply, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         request = LoadRequest(
             source=source,
-            configuration=prepared.configuration,
+            configuration=parsed.configuration,
             device=ready.device,
             workloads=(names,),
-            kernels=(prepared.units[0].kernels,),
+            kernels=(parsed.units[0].kernels,),
             unit_of_workload=(0,),
             library_ops=library_ops,
             tf32=tf32,

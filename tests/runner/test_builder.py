@@ -8,8 +8,8 @@ from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
     CompileRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     WorkloadNames,
 )
 from evaluator_svc.processes.forking import BUILDER
@@ -55,21 +55,21 @@ def builder(starter):
     process.kill()
 
 
-def _prepare(process, block: str, text: str = TEXT):
-    request = PrepareRequest(
+def _read(process, block: str, text: str = TEXT):
+    request = ReadCandidateRequest(
         source=split(text),
         configuration=(Setting(name="BLOCK", value=block),),
         device=DEVICE,
         workloads=(NAMES,),
     )
-    return process.ask(request, PrepareReply, CandidateFailure, timeout_seconds=60.0).message
+    return process.ask(request, ReadCandidateReply, CandidateFailure, timeout_seconds=60.0).message
 
 
 def test_one_builder_builds_and_binds_every_configuration(builder):
     """Object code differs with the configuration, and so do the groups."""
     codes, groups = set(), []
     for block in ("128", "256"):
-        assert isinstance(_prepare(builder, block), PrepareReply)
+        assert isinstance(_read(builder, block), ReadCandidateReply)
         built = builder.ask(CompileRequest(unit=0), CompileReply, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         code, assembly = built.blobs
@@ -82,15 +82,15 @@ def test_one_builder_builds_and_binds_every_configuration(builder):
 
 
 def test_a_refusal_does_not_end_a_builder(builder):
-    """The next configuration is prepared as if nothing had been."""
-    refused = _prepare(builder, "128", text=TEXT.replace("def launch", "def lunch"))
+    """The next configuration is read as if nothing had been."""
+    refused = _read(builder, "128", text=TEXT.replace("def launch", "def lunch"))
     assert refused.outcome is EvaluationOutcome.PLAN_ERROR
-    assert isinstance(_prepare(builder, "256"), PrepareReply)
+    assert isinstance(_read(builder, "256"), ReadCandidateReply)
 
 
 def test_a_plan_that_does_not_bind_is_refused_without_a_device(builder):
     """What the runner would say is known before there is one."""
     text = TEXT.replace("x, out, x.numel())\n```", "x, out, 2 ** 40)\n```")
-    assert isinstance(_prepare(builder, "128", text=text), PrepareReply)
+    assert isinstance(_read(builder, "128", text=text), ReadCandidateReply)
     failed = builder.ask(BindRequest(), BindReply, CandidateFailure, timeout_seconds=60.0).message
     assert failed.outcome is EvaluationOutcome.PLAN_ERROR

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_svc.builder.prepare import CandidateRefusedError
+from evaluator_svc.builder.read_candidate import CandidateRefusedError
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.messages.locked import EnumerateRequest, WorkloadNames
 from kernel_foundry.domain.admission import NamedTensor, TensorRole

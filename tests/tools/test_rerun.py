@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.builder.prepare import prepare
+from evaluator_svc.builder.read_candidate import read_candidate
 from evaluator_svc.languages import Toolchain
 from evaluator_svc.messages.draw import Draw, TensorSlot
-from evaluator_svc.messages.locked import LoadRequest, PrepareRequest, WorkloadNames
+from evaluator_svc.messages.locked import LoadRequest, ReadCandidateRequest, WorkloadNames
 from evaluator_svc.tools import SanitizerTool, profile, rerun_command, sanitize
 from evaluator_svc.tools.rerun import SeparateMemory
 from evaluator_svc.tools.rerun_folder import RerunInput, read, write
@@ -68,18 +68,20 @@ def replay_input(
     )
     spec = device()
     text = f"{SOURCE}\n```python\ndef launch(x, out):\n    {body}\n```\n"
-    request = PrepareRequest(source=split(text), configuration=(), device=spec, workloads=(names,))
+    request = ReadCandidateRequest(
+        source=split(text), configuration=(), device=spec, workloads=(names,)
+    )
     folders = tuple(f"-I{folder}" for folder in native.cuda_include_paths())
-    prepared = prepare(
+    parsed = read_candidate(
         request, Toolchain(prelude=native.prelude("cuda"), options_of=lambda _: folders)
     )
-    (unit,) = prepared.units
+    (unit,) = parsed.units
     built = compiler.compile(
         source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
     )
     load = LoadRequest(
         source=request.source,
-        configuration=prepared.configuration,
+        configuration=parsed.configuration,
         device=spec,
         workloads=(names,),
         kernels=(unit.kernels,),

@@ -12,8 +12,8 @@ from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
     CompileRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
 )
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
@@ -24,7 +24,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
-_PREPARE_SECONDS: Final = 10.0
+_READ_SECONDS: Final = 10.0
 """Reading a text takes milliseconds; the language's own limits end odd ones."""
 _MEMORY_SHARE: Final = 0.6
 """A compiler that died after it had used this share of its memory died of its limit."""
@@ -80,20 +80,22 @@ class BuildFailure:
     """False: a `static_assert` failed, so this configuration is not meant."""
 
 
-def prepare(process: ChildProcess, request: PrepareRequest) -> PrepareReply | CandidateFailure:
+def read_candidate(
+    process: ChildProcess, request: ReadCandidateRequest
+) -> ReadCandidateReply | CandidateFailure:
     """Read the candidate in a builder."""
     answer = ask_candidate(
-        process, request, PrepareReply, seconds=_PREPARE_SECONDS, doing="reading the candidate"
+        process, request, ReadCandidateReply, seconds=_READ_SECONDS, doing="reading the candidate"
     )
     if isinstance(answer, CandidateFailure):
         return answer
-    prepared: PrepareReply = answer.message
-    return prepared
+    parsed: ReadCandidateReply = answer.message
+    return parsed
 
 
 def build(
     process: ChildProcess,
-    prepared: PrepareReply,
+    parsed: ReadCandidateReply,
     cache: ObjectCache,
     settings: BuildSettings,
     *,
@@ -109,7 +111,7 @@ def build(
     left_out: set[int] = set()
     cached = True
     spent_ns = 0.0
-    for index, unit in enumerate(prepared.units):
+    for index, unit in enumerate(parsed.units):
         key = object_key(unit, settings.device, settings.compiler_version)
         keys.append(key)
         found = cache.get(key)

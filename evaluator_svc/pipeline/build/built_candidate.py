@@ -11,8 +11,8 @@ from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     WorkloadNames,
 )
 from evaluator_svc.object_cache import ObjectCache
@@ -22,7 +22,7 @@ from evaluator_svc.pipeline.build.build import (
     BuildSettings,
     build,
     is_refused,
-    prepare,
+    read_candidate,
 )
 from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.pipeline.build.listings import listings, object_codes
@@ -65,7 +65,7 @@ class BuildPlace(Protocol):
 class BuiltCandidate:
     """A candidate that was read, built and inspected."""
 
-    prepared: PrepareReply
+    parsed: ReadCandidateReply
     built: BuildResult
     facts: ObjectFacts | None = None
     """What the object code computes in; None: it was not inspected."""
@@ -79,9 +79,9 @@ def read_and_build(
     draft: EvaluationDraft,
 ) -> BuiltCandidate | CandidateFailure:
     """Take a candidate through parse, policy, build and inspection."""
-    prepared = _prepare(builder, place, request, names, draft)
-    if isinstance(prepared, CandidateFailure):
-        return prepared
+    parsed = _read(builder, place, request, names, draft)
+    if isinstance(parsed, CandidateFailure):
+        return parsed
     settings = BuildSettings(
         device=place.spec,
         compiler_version=place.compiler_version,
@@ -89,33 +89,31 @@ def read_and_build(
         memory_bytes=place.settings.builder_memory_bytes,
     )
     with draft.stage("build"):
-        built = build(
-            builder, prepared, place.objects, settings, optional=_optional(prepared, names)
-        )
+        built = build(builder, parsed, place.objects, settings, optional=_optional(parsed, names))
     draft.compile = built.report
     if isinstance(built, BuildFailure):
         return built.failure
     if request.with_listings:
         draft.compile = dataclasses.replace(draft.compile, listings=listings(built))
     if request.with_objects:
-        objects = object_codes(built, prepared.unit_of_workload, names)
+        objects = object_codes(built, parsed.unit_of_workload, names)
         draft.compile = dataclasses.replace(draft.compile, objects=objects)
     if is_null(place.spec):
-        return BuiltCandidate(prepared=prepared, built=built)
+        return BuiltCandidate(parsed=parsed, built=built)
     with draft.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
         language = request.source.language
-        inspected = inspect_units(inspectors, built, prepared, language, place.objects)
+        inspected = inspect_units(inspectors, built, parsed, language, place.objects)
         if isinstance(inspected, CandidateFailure):
             draft.add_checks(policy_checks(inspected.findings, language, Subject.OBJECT))
             return inspected
         draft.compile = dataclasses.replace(draft.compile, kernels=inspected.report.kernels)
-        candidate = BuiltCandidate(prepared=prepared, built=inspected)
+        candidate = BuiltCandidate(parsed=parsed, built=inspected)
         return _assess_objects(candidate, request, names, draft)
 
 
-def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
+def _optional(parsed: ReadCandidateReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
     """Return the units that no workload needs which has to be judged."""
-    pairs = list(zip(prepared.unit_of_workload, names, strict=True))
+    pairs = list(zip(parsed.unit_of_workload, names, strict=True))
     needed = {unit for unit, workload in pairs if not workload.is_optional}
     return frozenset(unit for unit, _ in pairs) - needed
 
@@ -170,30 +168,30 @@ def is_null(device: DeviceSpec) -> bool:
     return device.id.startswith("null:")
 
 
-def _prepare(
+def _read(
     builder: ChildProcess,
     place: BuildPlace,
     request: EvaluationRequest,
     names: tuple[WorkloadNames, ...],
     draft: EvaluationDraft,
-) -> PrepareReply | CandidateFailure:
-    asked = PrepareRequest(
+) -> ReadCandidateReply | CandidateFailure:
+    asked = ReadCandidateRequest(
         source=request.source,
         configuration=request.configuration,
         device=place.spec,
         workloads=names,
     )
     started = time.perf_counter()
-    prepared = prepare(builder, asked)
+    parsed = read_candidate(builder, asked)
     wall_ms = 1e3 * (time.perf_counter() - started)
-    if isinstance(prepared, CandidateFailure):
+    if isinstance(parsed, CandidateFailure):
         draft.add_stage_time("parse", wall_ms)
-        if prepared.outcome is EvaluationOutcome.REJECTED:
-            draft.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
-        return prepared
-    draft.add_stage_time("parse", wall_ms - prepared.policy_ms)
-    draft.add_stage_time("policy", prepared.policy_ms)
-    draft.set_configuration(prepared.configuration)
-    draft.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
-    draft.add_findings(prepared.findings)
-    return prepared
+        if parsed.outcome is EvaluationOutcome.REJECTED:
+            draft.add_checks(policy_checks(parsed.findings, place.spec.language, *_READ))
+        return parsed
+    draft.add_stage_time("parse", wall_ms - parsed.policy_ms)
+    draft.add_stage_time("policy", parsed.policy_ms)
+    draft.set_configuration(parsed.configuration)
+    draft.add_checks(policy_checks(parsed.findings, place.spec.language, *_READ))
+    draft.add_findings(parsed.findings)
+    return parsed

@@ -8,7 +8,7 @@ import dataclasses
 from typing import Final
 
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
-from evaluator_svc.messages.locked import CandidateFailure, PrepareReply, TranslationUnit
+from evaluator_svc.messages.locked import CandidateFailure, ReadCandidateReply, TranslationUnit
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
@@ -26,7 +26,7 @@ _SECONDS: Final = 120.0
 def inspect_units(
     inspectors: CandidateInspectors,
     built: BuildResult,
-    prepared: PrepareReply,
+    parsed: ReadCandidateReply,
     language: Language,
     cache: ObjectCache,
 ) -> BuildResult | CandidateFailure:
@@ -35,7 +35,7 @@ def inspect_units(
     Nothing of it has run yet. A unit that no inspector could read to its end is refused.
     """
     units = list(built.units)
-    for index, unit in enumerate(prepared.units):
+    for index, unit in enumerate(parsed.units):
         found = units[index]
         if found.report is not None or index in built.left_out:
             continue

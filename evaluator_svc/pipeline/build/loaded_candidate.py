@@ -65,18 +65,18 @@ def load_candidate(
         candidate: What was built.
         names: The name tables of all workloads, in the order in which the plan was read.
     """
-    site, request, prepared = context.site, context.request, candidate.prepared
+    site, request, parsed = context.site, context.request, candidate.parsed
     pairs = [
         (table, unit)
-        for table, unit in zip(names, prepared.unit_of_workload, strict=True)
+        for table, unit in zip(names, parsed.unit_of_workload, strict=True)
         if unit not in candidate.built.left_out
     ]
     load_request = LoadRequest(
         source=request.source,
-        configuration=prepared.configuration,
+        configuration=parsed.configuration,
         device=site.spec,
         workloads=tuple(table for table, _ in pairs),
-        kernels=tuple(unit.kernels for unit in prepared.units),
+        kernels=tuple(unit.kernels for unit in parsed.units),
         unit_of_workload=tuple(unit for _, unit in pairs),
         library_ops=allowed_library_ops(request.task, context.admission),
         tf32=request.task.tf32,
@@ -95,7 +95,7 @@ def load_candidate(
         )
     # Device code alone is run outside the sandbox, and only without library calls.
     may_look = request.use_tools or request.sanitize
-    can_look = site.kind == "cuda" and not prepared.uses_library
+    can_look = site.kind == "cuda" and not parsed.uses_library
     rerun = Rerun(load=load_request, codes=candidate.built.codes)
     may_wait = any(report.kernels.may_wait for report in candidate.built.reports)
     return LoadedCandidate(
@@ -103,7 +103,7 @@ def load_candidate(
         bound={bound.workload: bound for bound in loaded.workloads},
         kernel_facts=kernel_facts,
         facts=candidate.facts,
-        uses_library=prepared.uses_library,
+        uses_library=parsed.uses_library,
         rerun=rerun if may_look and can_look else None,
         load_seconds=load_seconds,
         one_by_one=rerun if may_wait and site.kind == "sycl" else None,

@@ -9,8 +9,8 @@ from evaluator_svc.messages.locked import (
     CandidateFailure,
     EnumerateReply,
     EnumerateRequest,
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     WorkloadNames,
 )
 from evaluator_svc.pipeline.build.build import (
@@ -19,7 +19,7 @@ from evaluator_svc.pipeline.build.build import (
     BuildSettings,
     build,
     is_refused,
-    prepare,
+    read_candidate,
 )
 from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.processes.answers import ask_candidate
@@ -41,7 +41,7 @@ class BuiltConfiguration:
 
     number: int
     configuration: tuple[Setting, ...]
-    prepared: PrepareReply
+    parsed: ReadCandidateReply
     built: BuildResult
 
 
@@ -139,21 +139,21 @@ class BuilderTeam:
                 report=report,
             )
 
-        asked = PrepareRequest(
+        asked = ReadCandidateRequest(
             source=self._request.source,
             configuration=configuration,
             device=self._site.spec,
             workloads=self._names,
         )
-        prepared = prepare(builder, asked)
-        if isinstance(prepared, CandidateFailure):
-            return unbuilt(prepared, report=None)
-        built = build(builder, prepared, self._site.objects, self._settings)
+        parsed = read_candidate(builder, asked)
+        if isinstance(parsed, CandidateFailure):
+            return unbuilt(parsed, report=None)
+        built = build(builder, parsed, self._site.objects, self._settings)
         if isinstance(built, BuildFailure):
             return unbuilt(built.failure, is_meant=built.is_meant, report=built.report)
         if not self._site.spec.id.startswith("null:"):
             inspected = inspect_units(
-                self._inspectors, built, prepared, asked.source.language, self._site.objects
+                self._inspectors, built, parsed, asked.source.language, self._site.objects
             )
             if isinstance(inspected, CandidateFailure):
                 return unbuilt(inspected, report=built.report)
@@ -162,7 +162,7 @@ class BuilderTeam:
                 refused = CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
                 return unbuilt(refused, report=built.report)
         return BuiltConfiguration(
-            number=number, configuration=configuration, prepared=prepared, built=built
+            number=number, configuration=configuration, parsed=parsed, built=built
         )
 
     def _take(self) -> ChildProcess:

@@ -241,11 +241,11 @@ class SweepRunner:
         self._loaded.difference_update(forgotten)
         return LoadRequest(
             source=self._request.source,
-            configuration=built.prepared.configuration,
+            configuration=built.parsed.configuration,
             device=self._site.spec,
             workloads=self._names,
-            kernels=tuple(unit.kernels for unit in built.prepared.units),
-            unit_of_workload=built.prepared.unit_of_workload,
+            kernels=tuple(unit.kernels for unit in built.parsed.units),
+            unit_of_workload=built.parsed.unit_of_workload,
             library_ops=self._library_ops,
             tf32=self._request.task.tf32,
             number=built.number,

@@ -17,7 +17,7 @@ from kernel_foundry.domain.best import MOST_FINAL, winner_of
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.fitness import distrusted_fitness
+from kernel_foundry.domain.fitness import suspect_fitness
 from kernel_foundry.errors import DeviceMemoryError, InvalidArgumentError
 from kernel_foundry.ports import Archive
 
@@ -151,8 +151,8 @@ def not_measured_again(evaluation: Evaluation) -> Evaluation:
     return replace(
         evaluation,
         trust=Trust.SUSPECT if evaluation.trust is Trust.FULL else evaluation.trust,
-        fitness=distrusted_fitness(evaluation.fitness),
-        optimistic_fitness=distrusted_fitness(evaluation.optimistic_fitness),
+        fitness=suspect_fitness(evaluation.fitness),
+        optimistic_fitness=suspect_fitness(evaluation.optimistic_fitness),
         checks=(*evaluation.checks, check),
         attestation=None,
         swept_count=0,

@@ -13,7 +13,6 @@ from kernel_foundry.sdk.verdict_text import (
     bits_text,
     configuration_text,
     count_text,
-    doubt_text,
     duration,
     gain_text,
     interval_text,
@@ -21,6 +20,7 @@ from kernel_foundry.sdk.verdict_text import (
     prepare_text,
     speedup_text,
     timing_text,
+    trust_text,
 )
 
 
@@ -42,7 +42,7 @@ def report_environment() -> jinja2.Environment:
         "speedup": speedup_text,
         "interval": interval_text,
         "gain": _gain,
-        "doubt": doubt_text,
+        "trust": trust_text,
         "prepare": prepare_text,
         "configuration": configuration_text,
         "count": count_text,
@@ -65,7 +65,7 @@ def _shown(value: object) -> str:
 
 def _gain(evaluation: Evaluation) -> str:
     over = f"over the fastest baseline{interval_text(evaluation.speedup_interval)}"
-    return f"{over}{gain_text(evaluation.speedup_interval)}{doubt_text(evaluation)}"
+    return f"{over}{gain_text(evaluation.speedup_interval)}{trust_text(evaluation)}"
 
 
 def _date(unix_s: float) -> str:

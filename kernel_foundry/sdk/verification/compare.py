@@ -12,7 +12,7 @@ from typing import Final
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, Timing, WorkloadResult
 from kernel_foundry.domain.finding import headline
-from kernel_foundry.domain.fitness import distrusted_fitness, fitness_bounds
+from kernel_foundry.domain.fitness import fitness_bounds, suspect_fitness
 from kernel_foundry.domain.language import Language
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.sdk.verdict_text import duration, speedup_text
@@ -201,12 +201,12 @@ def _fitness(
         found, agrees = "no yardstick", not any(w.yardstick_ns for w in again.workloads)
     else:
         certain, best = fitness_bounds(recorded, yardsticks)
-        doubted = distrusted_fitness(certain)
-        due = {Trust.FULL: (certain,), Trust.SUSPECT: (doubted,)}
+        as_suspect = suspect_fitness(certain)
+        due = {Trust.FULL: (certain,), Trust.SUSPECT: (as_suspect,)}
         found = f"{certain:.6g}"
         agrees = recorded.optimistic_fitness <= best * (1.0 + _SUM_DIGITS) and any(
             math.isclose(recorded.fitness, worth, rel_tol=_SUM_DIGITS)
-            for worth in due.get(recorded.trust, (certain, doubted))
+            for worth in due.get(recorded.trust, (certain, as_suspect))
         )
     if not agrees:
         yield Statement(

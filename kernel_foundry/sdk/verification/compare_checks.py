@@ -13,7 +13,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
 
 TRUST_IN_TIMES: Final = "trust in the times"
-"""Subject of what is said of trust where times alone cast doubt now."""
+"""Subject of the statement on trust if only times are suspect now."""
 
 _OF_THE_MOMENT: Final = (
     CheckKind.CLOCK,
@@ -35,7 +35,7 @@ _OF_THE_SEEDS: Final = (CheckKind.COMPARISON, CheckKind.PRECISION)
 _SUM_DIGITS: Final = 1e-9
 """Relative; sums of many errors are added up in no fixed order."""
 
-_DOUBT: Final = {
+_LESS_TRUST: Final = {
     Trust.SUSPECT: "the record claims more trust than the candidate gets now; see its checks",
     Trust.DEGENERATE: "a trivial answer passes this task, and the record does not say so",
 }
@@ -48,8 +48,8 @@ def compare_trust(
 ) -> Iterator[Statement]:
     """Yield whether a record's trust is no better than what the evaluation of now gives.
 
-    Where times alone cast doubt now, they may do so on this device, or in this minute, alone: the
-    subject is then `TRUST_IN_TIMES`.
+    If only times are suspect now, that may be due to this device or this minute: the subject is
+    then `TRUST_IN_TIMES`.
     """
     if not again.passed:
         return  # the outcome says so, and trust is of what passed
@@ -64,7 +64,7 @@ def compare_trust(
         agreement=agreement,
         recorded=recorded.trust.value,
         found=again.trust.value,
-        note="" if is_borne_out else _DOUBT[again.trust],
+        note="" if is_borne_out else _LESS_TRUST[again.trust],
     )
 
 

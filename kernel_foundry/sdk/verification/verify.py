@@ -105,7 +105,7 @@ async def judged_again(
     fresh ones: a candidate may have been written for those of the record.
 
     Where nothing but times differs or is inconclusive it is judged up to `MOST_EVALUATIONS` times:
-    a host that was busy for a moment is no reason to doubt a record. The other arguments are as of
+    a host that was busy for a moment says nothing against a record. The other arguments are as of
     `request_again` and `verification`. Raises as `ports.Evaluator.evaluate`.
     """
     request = request_again(record, device)
@@ -178,7 +178,7 @@ def _seeds(attestation: Attestation, *, is_known: bool) -> Iterator[Statement]:
 def _on_fresh_seeds(record: EvidenceRecord, fresh: Evaluation) -> Statement:
     """Say whether a third verdict, on seeds that nobody chose, bears the record out."""
     is_on_record = (fresh.candidate, fresh.task) == (record.source.digest, record.task.digest)
-    passed = is_on_record and fresh.passed and not _is_doubted(record, fresh)
+    passed = is_on_record and fresh.passed and not _is_newly_suspect(record, fresh)
     return Statement(
         subject="fresh seeds",
         agreement=Agreement.AGREES if passed else Agreement.DIFFERS,
@@ -188,7 +188,7 @@ def _on_fresh_seeds(record: EvidenceRecord, fresh: Evaluation) -> Statement:
     )
 
 
-def _is_doubted(record: EvidenceRecord, fresh: Evaluation) -> bool:
+def _is_newly_suspect(record: EvidenceRecord, fresh: Evaluation) -> bool:
     return fresh.trust is Trust.SUSPECT and record.evaluation.trust is not Trust.SUSPECT
 
 

@@ -1,4 +1,4 @@
-"""Which guidance is shown, simulated: gains are drawn, everything else is the real policy."""
+"""Which guidance is shown, simulated: gains are drawn, everything else is the real code."""
 
 import random
 from collections import Counter, defaultdict
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from generator_svc.meta_prompts import policy
-from generator_svc.meta_prompts.policy import Member, PromptState, Tally
+from generator_svc.meta_prompts import guidance_choice
+from generator_svc.meta_prompts.guidance_choice import Member, PromptState, Tally
 from generator_svc.meta_prompts.population import CREDITS_BETWEEN_EDITS
 
 SEED = Member(id=1, parent=None, state=PromptState.SEED)
@@ -37,12 +37,14 @@ class World:
         meant = sum(count for p, count in self.uses.items() if is_meant(self.chances[p]))
         return meant / self.uses.total()
 
-    def worths(self) -> policy.Worths:
-        return policy.worths([tally(p, run, *gains) for (p, run), gains in self._sums.items()])
+    def worths(self) -> guidance_choice.Worths:
+        return guidance_choice.worths(
+            [tally(p, run, *gains) for (p, run), gains in self._sums.items()]
+        )
 
     def _propose(self, run: str, sequence: int) -> None:
         known = self.worths()
-        chosen = policy.choose(self.members, known, run=run, seed=0, sequence=sequence)
+        chosen = guidance_choice.choose(self.members, known, run=run, seed=0, sequence=sequence)
         self.uses[chosen] += 1
         most = 2.4 if self._random.random() < 0.3 else 0.6
         pays = self._random.random() < self.chances[chosen]
@@ -53,12 +55,12 @@ class World:
     def _judge_and_edit(self, credited: int) -> None:
         known = self.worths()
         member = self.members[credited - 1]
-        self.members[credited - 1] = replace(member, state=policy.judge(member, known))
+        self.members[credited - 1] = replace(member, state=guidance_choice.judge(member, known))
         self._waited += 1
         is_free = all(m.state is not PromptState.TRIAL for m in self.members)
         if is_free and self._waited >= CREDITS_BETWEEN_EDITS:
             self._waited = 0
-            parent = policy.to_edit(self.members, known, self.uses, least=5)
+            parent = guidance_choice.to_edit(self.members, known, self.uses, least=5)
             child = Member(id=len(self.members) + 1, parent=parent, state=PromptState.TRIAL)
             assert parent is not None
             self.members.append(child)
@@ -107,7 +109,7 @@ def test_worse_prompts_are_dropped_after_bounded_uses_and_cost_a_bounded_share()
     for world in made:
         dropped = [m.id for m in world.members if m.state is PromptState.DROPPED]
         assert dropped
-        assert max(world.uses[p] for p in dropped) <= policy.TRIAL_CREDITS
+        assert max(world.uses[p] for p in dropped) <= guidance_choice.TRIAL_CREDITS
         assert not any(m.state is PromptState.ACCEPTED for m in world.members)
     assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) >= 0.75
 
@@ -124,15 +126,17 @@ def test_where_most_edits_change_nothing_or_harm_the_better_ones_win() -> None:
 
 def test_the_same_state_and_request_get_the_same_prompt() -> None:
     members = [SEED, Member(id=2, parent=1, state=PromptState.ACCEPTED)]
-    known = policy.worths([])
+    known = guidance_choice.worths([])
     picks = {
-        (seed, sequence): policy.choose(members, known, run="r", seed=seed, sequence=sequence)
+        (seed, sequence): guidance_choice.choose(
+            members, known, run="r", seed=seed, sequence=sequence
+        )
         for seed in range(4)
         for sequence in range(20)
     }
     assert set(picks.values()) == {1, 2}
     for (seed, sequence), pick in picks.items():
-        assert pick == policy.choose(members, known, run="r", seed=seed, sequence=sequence)
+        assert pick == guidance_choice.choose(members, known, run="r", seed=seed, sequence=sequence)
 
 
 def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
@@ -141,9 +145,10 @@ def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
         Member(id=2, parent=1, state=PromptState.TRIAL),
         Member(id=3, parent=1, state=PromptState.TRIAL),
     ]
-    known = policy.worths([])
+    known = guidance_choice.worths([])
     picks = [
-        policy.choose(members, known, run="r", seed=5, sequence=sequence) for sequence in range(400)
+        guidance_choice.choose(members, known, run="r", seed=5, sequence=sequence)
+        for sequence in range(400)
     ]
     blocks = [picks[i : i + 4] for i in range(0, 400, 4)]
     assert all(block.count(2) == 1 and block.count(3) == 0 for block in blocks)
@@ -154,31 +159,33 @@ def test_gains_count_from_the_mean_of_their_run() -> None:
     """Prompt 2 had the easy run to itself: that says nothing for it."""
     easy, hard = [2.0, 2.4, 1.6, 2.0] * 2, [0.0, 0.4, 0.0, 0.4] * 2
     trial = Member(id=2, parent=1, state=PromptState.TRIAL)
-    apart = policy.worths([tally(2, "easy", *easy), tally(1, "hard", *hard)])
+    apart = guidance_choice.worths([tally(2, "easy", *easy), tally(1, "hard", *hard)])
     assert apart.of(2).mean == pytest.approx(apart.of(1).mean, abs=1e-9)
-    both = policy.worths([tally(2, "hard", *easy), tally(1, "hard", *hard)])
+    both = guidance_choice.worths([tally(2, "hard", *easy), tally(1, "hard", *hard)])
     assert both.of(2).mean > both.of(1).mean + 0.5
-    assert policy.judge(trial, both) is PromptState.ACCEPTED
-    assert policy.judge(SEED, both) is PromptState.SEED
+    assert guidance_choice.judge(trial, both) is PromptState.ACCEPTED
+    assert guidance_choice.judge(SEED, both) is PromptState.SEED
 
 
 def test_few_gains_are_drawn_towards_the_mean_of_their_run() -> None:
-    one = policy.worths([tally(1, "a", *[0.0] * 40), tally(2, "a", 0.5)])
-    many = policy.worths([tally(1, "a", *[0.0] * 40), tally(2, "a", *[0.5] * 20)])
+    one = guidance_choice.worths([tally(1, "a", *[0.0] * 40), tally(2, "a", 0.5)])
+    many = guidance_choice.worths([tally(1, "a", *[0.0] * 40), tally(2, "a", *[0.5] * 20)])
     assert 0.0 < one.of(2).mean < 0.15
     assert 0.2 < many.of(2).mean < 0.5
-    assert one.of(3) == policy.Worth(mean=0.0, count=0)
+    assert one.of(3) == guidance_choice.Worth(mean=0.0, count=0)
 
 
 def test_a_trial_ends_with_its_last_credit() -> None:
     trial = Member(id=2, parent=1, state=PromptState.TRIAL)
-    gains = [0.0, 0.2] * (policy.TRIAL_CREDITS // 2)
-    fewer = policy.worths([tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
-    assert policy.judge(trial, fewer) is PromptState.TRIAL
-    enough = policy.worths([tally(1, "a", *gains), tally(2, "a", *gains)])
-    assert policy.judge(trial, enough) is PromptState.DROPPED
-    better = policy.worths([tally(1, "a", *gains), tally(2, "a", *[g + 0.1 for g in gains])])
-    assert policy.judge(trial, better) is PromptState.ACCEPTED
+    gains = [0.0, 0.2] * (guidance_choice.TRIAL_CREDITS // 2)
+    fewer = guidance_choice.worths([tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
+    assert guidance_choice.judge(trial, fewer) is PromptState.TRIAL
+    enough = guidance_choice.worths([tally(1, "a", *gains), tally(2, "a", *gains)])
+    assert guidance_choice.judge(trial, enough) is PromptState.DROPPED
+    better = guidance_choice.worths(
+        [tally(1, "a", *gains), tally(2, "a", *[g + 0.1 for g in gains])]
+    )
+    assert guidance_choice.judge(trial, better) is PromptState.ACCEPTED
 
 
 def test_the_accepted_prompt_that_is_worth_least_makes_room() -> None:
@@ -190,14 +197,16 @@ def test_the_accepted_prompt_that_is_worth_least_makes_room() -> None:
         Member(id=4, parent=1, state=PromptState.TRIAL),
         Member(id=5, parent=1, state=PromptState.DROPPED),
     ]
-    known = policy.worths([tally(2, "a", 0.4, 0.4), tally(3, "a", 0.2, 0.1), tally(4, "a", 0.0)])
-    assert policy.least_missed(members, known) == 3
-    assert policy.least_missed([SEED, members[3]], known) == 4
+    known = guidance_choice.worths(
+        [tally(2, "a", 0.4, 0.4), tally(3, "a", 0.2, 0.1), tally(4, "a", 0.0)]
+    )
+    assert guidance_choice.least_missed(members, known) == 3
+    assert guidance_choice.least_missed([SEED, members[3]], known) == 4
 
 
 def test_the_best_prompt_with_enough_records_is_edited() -> None:
     members = [SEED, Member(id=2, parent=1, state=PromptState.ACCEPTED)]
-    known = policy.worths([tally(1, "a", 0.0, 0.1), tally(2, "a", 0.3, 0.4)])
-    assert policy.to_edit(members, known, {1: 9, 2: 5}, least=5) == 2
-    assert policy.to_edit(members, known, {1: 9, 2: 4}, least=5) == 1
-    assert policy.to_edit(members, known, {1: 4}, least=5) is None
+    known = guidance_choice.worths([tally(1, "a", 0.0, 0.1), tally(2, "a", 0.3, 0.4)])
+    assert guidance_choice.to_edit(members, known, {1: 9, 2: 5}, least=5) == 2
+    assert guidance_choice.to_edit(members, known, {1: 9, 2: 4}, least=5) == 1
+    assert guidance_choice.to_edit(members, known, {1: 4}, least=5) is None

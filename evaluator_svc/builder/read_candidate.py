@@ -10,8 +10,8 @@ from typing import TypeVar
 from evaluator_svc.binding import uses_library
 from evaluator_svc.languages import Toolchain
 from evaluator_svc.messages.locked import (
-    PrepareReply,
-    PrepareRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
     TranslationUnit,
 )
 from evaluator_svc.messages.plan_findings import plan_finding
@@ -45,7 +45,7 @@ class CandidateRefusedError(Exception):
         self.findings = findings
 
 
-def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
+def read_candidate(request: ReadCandidateRequest, toolchain: Toolchain) -> ReadCandidateReply:
     """Return what has to be built for every workload, equal units once.
 
     Raises:
@@ -60,7 +60,7 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
     checked = time.perf_counter()
     configuration = _planned(lambda: chosen_values(plan, request.configuration))
     units, unit_of_workload = _planned(lambda: _units(request, plan, configuration, toolchain))
-    return PrepareReply(
+    return ReadCandidateReply(
         configuration=settings_of(configuration),
         units=units,
         unit_of_workload=unit_of_workload,
@@ -71,7 +71,7 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
     )
 
 
-def _require_language(request: PrepareRequest) -> None:
+def _require_language(request: ReadCandidateRequest) -> None:
     language, device = request.source.language, request.device
     if language is not device.language:
         finding = Finding(
@@ -103,7 +103,7 @@ def plan_refused(error: PlanError) -> CandidateRefusedError:
 
 
 def _units(
-    request: PrepareRequest,
+    request: ReadCandidateRequest,
     plan: Plan,
     configuration: Mapping[str, TuneValue],
     toolchain: Toolchain,

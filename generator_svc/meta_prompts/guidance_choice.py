@@ -9,7 +9,7 @@ would measure how good the parents were. What a prompt is worth is the mean of i
 the mean gain of its run, since tasks differ; it is drawn towards 0 as if `SHRINKAGE` proposals had
 gained just that.
 Source: UCB1 of Auer et al. 2002; constants chosen on simulated runs
-(`tests/generator/test_meta_prompts_policy.py`, figures in docs/meta-prompts.md).
+(`tests/generator/test_guidance_choice.py`, figures in docs/meta-prompts.md).
 """
 
 import math
