@@ -9,6 +9,7 @@ import os
 import statistics
 import tempfile
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from benchmarks.gemm_space import CANDIDATE, COUNT, KERNEL, SIZE, TASK, TUNE, WH
 from benchmarks.result_file import out_option, write_result
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Setting
-from kernel_foundry.domain.sweep import best_of
+from kernel_foundry.domain.sweep import ConfigurationTimes, best_of
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.task_file import read_task
 
 NAME = "sweep_gemm"
+_TIMES = fields(ConfigurationTimes)
 
 
 def ours(folder: Path) -> tuple[DeviceSpec, dict[str, Any]]:
@@ -44,6 +46,7 @@ def ours(folder: Path) -> tuple[DeviceSpec, dict[str, Any]]:
         "correct": sum(r.is_correct for r in results),
         "raced_out": sum(r.raced_out for r in results),
         "objects_cached": sum(r.cached for r in results),
+        "total_ms": {f.name: sum(getattr(r.times, f.name) for r in results) for f in _TIMES},
         "best": _named(best.configuration),
         "best_ns": best.median_ns,
         "landscape": [
