@@ -1,4 +1,4 @@
-"""Hard caps on money, tokens and requests a minute, held against calls still in flight.
+"""Hard caps on money, tokens and requests a minute, which count calls still in flight.
 
 Each call's maximum cost is reserved first. What a provider bills for an answer that never came
 whole is not known here: its prompt is counted, what the model may have written is not.

@@ -86,7 +86,7 @@ class ModelClient:
             self._asking.discard(task)
 
     def forget_run(self, run: str) -> None:
-        """Forget what a run has spent, as far as it is held against its caps here."""
+        """Forget what a run has spent, as far as its caps count it here."""
         self._reservations.forget(run)
 
     async def close(self) -> None:

@@ -154,7 +154,7 @@ class VerifyKeptRequest:
     draw: int
     kept: tuple[KeptOutput, ...]
     claimed: KeptClaim | None = None
-    """What timed calls are to be held against; None: they are none."""
+    """What timed calls are verified with; None: these are no timed calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -242,7 +242,7 @@ class WorkloadResult:
     kernel_times: tuple[KernelTime, ...] = ()
     """In order of first use; empty for a plan that launches fewer than two kernels."""
     yardstick_ns: float | None = None
-    """What fitness holds `timing` against: the fastest baseline when the run began, though
+    """What fitness compares `timing` with: the fastest baseline when the run began, though
     `baselines` may have been measured again since. None when not timed."""
     yardstick_given: bool = False
     """True where `yardstick_ns` is a figure of whoever asked for the verdict, and not what this

@@ -24,7 +24,7 @@ class EvaluationLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yardstick:
-    """What fitness holds the times of one workload against."""
+    """What fitness compares the times of one workload with."""
 
     workload: str
     time_ns: float

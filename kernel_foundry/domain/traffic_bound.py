@@ -1,7 +1,7 @@
-"""What a time is held against: the traffic bound, and when a kernel counts as being there.
+"""The traffic bound, and when a kernel counts as having reached it.
 
-The traffic bound (compulsory bytes over measured bandwidth) is the only hard one; the arithmetic
-estimate is none, see `WorkloadAdmission`.
+It is compulsory bytes over measured bandwidth, and the only hard bound of a time. The arithmetic
+estimate is none (`WorkloadAdmission`).
 """
 
 import math

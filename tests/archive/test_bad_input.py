@@ -107,7 +107,7 @@ async def test_fitness_that_is_none(
 
 
 async def test_verdict_on_another_task(stub: ArchiveServiceStub, make: Make) -> None:
-    """Times are held against each other by the names of workloads."""
+    """Times are compared by the names of workloads."""
     for name in ("task", "workloads", "swept_count"):
         request = _request(make)
         if name == "task":

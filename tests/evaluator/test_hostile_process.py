@@ -200,7 +200,7 @@ def test_times_that_cannot_be_an_answer_are_refused(changed):
 
 @pytest.mark.parametrize("run_ns", [-1.0, math.inf, math.nan])
 def test_a_run_takes_a_time(run_ns):
-    """It is held against an incumbent's."""
+    """It is compared with an incumbent's."""
     request = StepTimesRequest(workload="w", kernels=(), flush_bytes=0)
     check_answer(request, RunReply(run_ns=1.0), blob_count=0)
     with pytest.raises(ImplausibleError):

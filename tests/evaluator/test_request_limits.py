@@ -51,7 +51,7 @@ def test_what_loops_ask_is_taken() -> None:
 
 @pytest.mark.parametrize("figure", [*NO_NUMBERS, 0.0, 1e-9, 1e16])
 def test_a_yardstick_that_nobody_measures_is_refused(figure: float) -> None:
-    """Fitness is held against it, and is signed."""
+    """Fitness rests on it, and is signed."""
     given = (Yardstick(workload="default", time_ns=figure),)
     assert _field(check_evaluation, replace(REQUEST, yardsticks=given)) == "yardsticks.time_ns"
 
@@ -122,7 +122,7 @@ def test_names_that_pass_for_several_lines_are_refused(name: str) -> None:
 
 
 def test_a_verdict_names_the_callers_figure() -> None:
-    """What fitness is held against: the evaluator's own baseline, or what it did not measure."""
+    """What fitness is compared with: the evaluator's own baseline, or what it did not measure."""
 
     def told(*yardsticks: Yardstick) -> WorkloadResult:
         request = replace(REQUEST, yardsticks=yardsticks)

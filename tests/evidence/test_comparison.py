@@ -220,7 +220,7 @@ def test_checks_of_one_kind_are_told_apart(record: EvidenceRecord) -> None:
     ]
 
 
-def test_a_check_that_is_made_less_often_is_held_against_the_worst_of_its_sort(
+def test_a_check_that_is_made_less_often_is_compared_with_the_worst_of_its_sort(
     record: EvidenceRecord,
 ) -> None:
     """Timed outputs are looked at after each block of samples, and blocks depend on the noise."""
@@ -280,7 +280,7 @@ class _Evaluators:
 
 
 def test_a_time_that_differs_is_taken_again(record: EvidenceRecord) -> None:
-    """A busy moment is no reason to doubt a record; a claim that never comes true is."""
+    """A busy moment says nothing against a record; a claim that never comes true is."""
     slow = _with_first(evaluate(), _slower(3.0))
     quiet = _Evaluators(slow, evaluate(), slow)
     known = record.attestation.public_key
@@ -337,7 +337,7 @@ def test_no_speed_up_agrees_with_none(record: EvidenceRecord) -> None:
     assert _lines(without, evaluate())["speed-up"].agreement is DIFFERS
 
 
-def test_a_wide_interval_of_now_is_no_reason_to_doubt(record: EvidenceRecord) -> None:
+def test_a_wide_interval_of_now_is_no_reason_to_differ(record: EvidenceRecord) -> None:
     """A host that is busy while it judges again; nor is a record from a busy one."""
     busy = _with_first(evaluate(), _widened)
     lines = _lines(record, busy)
@@ -360,7 +360,7 @@ def test_a_suspicion_that_the_record_leaves_out_differs(record: EvidenceRecord) 
     assert lines["check clock"].agreement is DIFFERS
     assert lines["check determinism on n=8"].agreement is DIFFERS
     assert lines["check determinism on n=8"].note == "the record leaves this check out"
-    # An older version makes fewer of them; what casts doubt now is held against it all the same.
+    # An older version makes fewer of them; a check that is suspect now still counts.
     older = evaluate(checks=(*CHECKS, suspicious), evidence=_with_facts(**{"Kernel Foundry": "2"}))
     lines = _lines(silent, older)
     assert lines["check precision"].agreement is DIFFERS
@@ -423,14 +423,14 @@ def test_a_record_claims_no_more_trust_than_the_candidate_gets(
     assert (line.agreement, line.recorded, line.found) == (agreement, recorded.value, found.value)
 
 
-def test_a_doubt_by_times_alone_is_looked_at_again(record: EvidenceRecord) -> None:
+def test_a_suspicion_by_times_alone_is_looked_at_again(record: EvidenceRecord) -> None:
     """A pause of the host is in one minute; a forged trust is never borne out."""
-    doubt = evaluate(trust=Trust.SUSPECT)  # by its clock
-    assert _lines(record, doubt)["trust in the times"].agreement is DIFFERS
+    suspect = evaluate(trust=Trust.SUSPECT)  # by its clock
+    assert _lines(record, suspect)["trust in the times"].agreement is DIFFERS
     known = record.attestation.public_key
-    twice = _Evaluators(doubt, evaluate())
+    twice = _Evaluators(suspect, evaluate())
     assert asyncio.run(judged_again(record, twice, own_key=known)).agrees
-    never = _Evaluators(*[doubt] * MOST_EVALUATIONS)
+    never = _Evaluators(*[suspect] * MOST_EVALUATIONS)
     assert not asyncio.run(judged_again(record, never)).agrees
     elsewhere = evaluate(trust=Trust.SUSPECT, evidence=_with_facts(device="another"))
     assert verification(record, elsewhere).is_partial
@@ -455,8 +455,8 @@ def test_a_fitness_that_does_not_follow_from_the_times_differs(record: EvidenceR
     assert "fitness" not in _lines(told, again)
     for changes in ({"fitness": 99.0}, {"optimistic_fitness": 99.0}, {"trust": Trust.SUSPECT}):
         assert _lines(_changed(told, **changes), again)["fitness"].agreement is DIFFERS
-    doubted = suspect_fitness(again.fitness)
-    suspect = _changed(told, trust=Trust.SUSPECT, fitness=doubted, optimistic_fitness=doubted)
+    as_suspect = suspect_fitness(again.fitness)
+    suspect = _changed(told, trust=Trust.SUSPECT, fitness=as_suspect, optimistic_fitness=as_suspect)
     assert "fitness" not in _lines(suspect, again)
     assert _lines(record, again)["fitness"].found == "no yardstick"
 
@@ -508,7 +508,7 @@ def test_sanitizers_are_asked_for_where_the_record_has_them(record: EvidenceReco
 
 
 def test_a_yardstick_that_was_given_is_named(record: EvidenceRecord) -> None:
-    """Whoever asks for a verdict chooses what fitness is held against; it is signed as theirs."""
+    """Whoever asks for a verdict chooses what fitness is compared with; it is signed as theirs."""
 
     def lines(*, given: bool) -> dict[str, Statement]:
         first, *rest = record.evaluation.workloads

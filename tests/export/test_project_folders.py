@@ -1,4 +1,4 @@
-"""Folders that are projects of other tools, held against what those say of their formats."""
+"""Folders that are projects of other tools, compared with what those say of their formats."""
 
 import json
 import sys

@@ -139,7 +139,7 @@ def _protocol(data: bytes) -> None:
 
 @functools.cache
 def _requests() -> Mapping[type, object]:
-    """Return the question for each kind of answer that is held against its question."""
+    """Return the question for each kind of answer that is checked against its question."""
     names = WorkloadNames(workload="w", tensors=(), scalars=())
     source = KernelSource(language=Language.SYCL, device_code="", plan="")
     load = LoadRequest(

@@ -43,7 +43,7 @@ from kernel_foundry.domain.task import Task
 _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
 """Nodes of a reference's graph that compute nothing."""
 _READ: Final = (Subject.SOURCE, Subject.PLAN)
-"""What a builder holds against the policy's rules."""
+"""What a builder checks against the policy's rules."""
 
 
 class BuildPlace(Protocol):

@@ -434,7 +434,7 @@ class Evolution:
 
 
 def _yardsticks(admission: Admission) -> tuple[Yardstick, ...]:
-    """What a run that begins now holds its times against."""
+    """The yardsticks of a run that begins now."""
     return tuple(
         Yardstick(workload=w.workload, time_ns=min(b.timing.median_ns for b in w.baselines))
         for w in admission.workloads
@@ -443,7 +443,7 @@ def _yardsticks(admission: Admission) -> tuple[Yardstick, ...]:
 
 
 def _yardsticks_of(evaluation: Evaluation) -> tuple[Yardstick, ...]:
-    """What a verdict of this run was held against; empty where it was not timed."""
+    """The yardsticks that a verdict of this run was given; empty if it was not timed."""
     return tuple(
         Yardstick(workload=w.workload, time_ns=w.yardstick_ns)
         for w in evaluation.workloads

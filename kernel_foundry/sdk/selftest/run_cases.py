@@ -1,7 +1,6 @@
-"""Has cases judged, a few at a time, and holds every verdict against what is expected.
+"""Has cases judged, a few at a time, and compares every verdict with the expected one.
 
-Works on any `ports.Evaluator`. A failure of ours on one case is that case's result; the others go
-on.
+Works with any `ports.Evaluator`. If we fail on one case, that is its result, and the others go on.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What agrees between a record and a second evaluation of the same candidate on the same seeds.
 
-Numbers that the seeds decide are the same to the bit where device and software are; times are
-held against the interval that is measured now, where the device is the same. Signatures are
+On the same device and software, numbers that follow from the seeds are equal to the bit. On the
+same device, times have to lie in the interval that is measured now. Signatures are
 checked in `signature.py`.
 """
 

@@ -141,10 +141,10 @@ def _check(recorded: Check, found: Check | None, *, compares_figures: bool) -> S
 
 
 def _left_out(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> Iterator[Statement]:
-    """Yield a line for each check of now that the record is silent of.
+    """Yield a line for each check of now that the record does not have.
 
-    By kind and workload: how often one is made depends on how long things took. Where the software
-    is another one, only what casts doubt on the candidate is held against the record.
+    By kind and workload: how often one is made depends on how long things took. With other software
+    only a check that is suspect or failed speaks against the record.
     """
     told, names = _worst(recorded.checks), _named(recorded.checks)
     for key, found in _worst(again.checks).items():

@@ -84,7 +84,7 @@ def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest
         source=record.source,
         configuration=record.evaluation.configuration,
         limits=_LIMITS,
-        # A speed-up is held against one whose baselines saw the same minute.
+        # Only with baselines of the same minute do speed-ups compare.
         fresh_baselines=True,
         seeds=record.attestation.seeds,
         sanitize=any(c.kind is CheckKind.SANITIZER for c in record.evaluation.checks),
@@ -193,7 +193,7 @@ def _is_newly_suspect(record: EvidenceRecord, fresh: Evaluation) -> bool:
 
 
 def _yardsticks(evaluation: Evaluation) -> Iterator[Statement]:
-    """Say where fitness is held against a figure that the evaluator did not measure."""
+    """Say where fitness rests on a yardstick that the evaluator did not measure."""
     given = [w for w in evaluation.workloads if w.yardstick_given and w.yardstick_ns is not None]
     if given:
         figures = ", ".join(f"{w.workload}: {w.yardstick_ns:.6g} ns" for w in given)

@@ -396,7 +396,7 @@ async def test_a_promotion_without_memory_keeps_the_winner(archive: LocalArchive
 
 
 class _DriftingEvaluator(FakeEvaluator):
-    """Its baselines are others at each admission; notes what fitness is to be held against."""
+    """Its baselines are others at each admission; notes what fitness is to be compared with."""
 
     def __init__(self, baseline_ns: float) -> None:
         super().__init__()

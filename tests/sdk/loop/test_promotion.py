@@ -58,7 +58,7 @@ async def _evolve(
 
 
 def _timed(evaluation: Evaluation, time_ns: float) -> Evaluation:
-    """Return a passed verdict of that time, held against `BASELINE_NS`."""
+    """Return a passed verdict of that time, compared with `BASELINE_NS`."""
     results = tuple(
         dataclasses.replace(w, timing=make_timing(time_ns, 0.01)) for w in evaluation.workloads
     )
