@@ -1,7 +1,7 @@
 """Values of other people's files in the text of an error: cut short, whatever they are.
 
 A few lines of YAML describe a value whose text has gigabytes; an integer of thousands of digits
-has no text at all. Knows no file format.
+has no text at all.
 """
 
 import reprlib

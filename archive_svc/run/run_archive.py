@@ -1,7 +1,7 @@
 """One run's archive in memory: islands, transitions, and what is in flight.
 
-It takes in every result in order, so that elites and transitions are the same after a restart and
-in another process; what was in flight is not known then. The store and the texts: `open_run.py`.
+It takes in every result in order, so elites and transitions are the same after a restart and in
+another process; selections in flight are lost. `open_run.py` has the run's store and texts.
 """
 
 from collections import Counter

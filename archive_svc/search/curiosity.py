@@ -13,7 +13,7 @@ START: Final = 1.0
 
 
 class Curiosity(Mapping[str, float]):
-    """Scores by digest; those never heard of have the score that all start with."""
+    """Scores by digest; unknown ones have the score that all start with."""
 
     def __init__(self) -> None:
         self._scores: dict[str, float] = {}

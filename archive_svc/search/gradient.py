@@ -1,8 +1,8 @@
 """The gradient: in which direction of each measure a cell's children are likely to get better.
 
 Three parts (docs/design.md §7): F, the fitness gained along a dimension; R, how much likelier an
-improvement is upwards than downwards; E, the way to empty and weak cells. All cells at once. How a
-direction becomes a target cell: `selection.py`.
+improvement is upwards than downwards; E, the way to empty and weak cells. They are computed for all
+cells at once. `selection.py` turns a direction into a target cell.
 """
 
 from collections.abc import Iterable, Iterator

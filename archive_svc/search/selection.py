@@ -1,7 +1,7 @@
-"""Selection: what the next proposal is made of and where it should go.
+"""Selection: what the next proposal is made of and which cell it aims at.
 
-The functions here choose parents, target cells and inspirations; `strategies.py` puts them together
-under names. A choice names candidates by digest.
+The functions here choose parents, target cells and inspirations; `strategies.py` combines them, and
+`proposal_choice.py` uses a strategy. A choice names candidates by digest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,33 +17,33 @@ from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.measures import LEVELS, Cell
 
 INSPIRATIONS: Final = 2
-"""Elites of other cells that a proposal is shown beside its parent."""
+"""Most elites of other cells that a prompt shows beside the parent."""
 
 EPSILON: Final = 0.05
 """Share of uniform choice, so that no elite starves."""
 
 ALPHA: Final = 0.2
-"""Share of the choice that goes by what the gradient promises."""
+"""Share of the choice that follows the gradient."""
 
 RELATIVE_TEMPERATURE: Final = 0.05
 """Temperature of the softmax over fitness, as a share of the elites' range of fitness."""
 
 _LEAST_TEMPERATURE: Final = 1e-4
-"""Fitness differences below are noise."""
+"""Smaller differences of fitness are noise."""
 
 STAY: Final = 0.2
-"""Score of the option without a move; G is of the order of one."""
+"""Score of not moving; G is of the order of one."""
 
 AIM_TEMPERATURE: Final = 0.2
-"""Of the softmax over the directions from a parent's cell."""
+"""Temperature of the softmax over the moves from a parent's cell."""
 
 _MOVES: Final = np.array(
     [(m, a, s) for m in (0, 1, -1) for a in (0, 1, -1) for s in (0, 1, -1)], dtype=float
 )
-"""Every step to a neighbouring cell, also across dimensions."""
+"""Every step to a neighbouring cell, diagonal ones too."""
 
 _STAYING: Final = 0
-"""The move that is none."""
+"""Index of the move that stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Transitions: how fitness changed from parents to children, added up for each cell.
 
-Incremental: an evaluation adds to a few numbers, and a generation's end shrinks them all; history
-is never read again. Directions are made of these sums in `gradient.py`.
+An evaluation adds to a few numbers, and the end of a generation shrinks all of them; history is
+never read again. `gradient.py` turns these sums into directions.
 """
 
 from typing import Final
@@ -12,10 +12,10 @@ from archive_svc.grids.grid import CELL_COUNT, cell_index
 from kernel_foundry.domain.measures import DIMENSIONS, Cell
 
 GENERATION: Final = 16
-"""Transitions that count as a generation."""
+"""Transitions in a generation."""
 
 DECAY: Final = 0.95
-"""What a transition's weight shrinks to with each generation."""
+"""Factor by which each generation shrinks a transition's weight."""
 
 _SHAPE: Final = (CELL_COUNT, len(DIMENSIONS))
 
@@ -23,7 +23,7 @@ _SHAPE: Final = (CELL_COUNT, len(DIMENSIONS))
 class Transitions:
     """Sums over the transitions that leave each cell, by dimension; all `(cell, dimension)`.
 
-    A transition that leaves a level as it is says nothing about that dimension.
+    A transition counts for the dimensions whose level it changes.
     """
 
     def __init__(self) -> None:

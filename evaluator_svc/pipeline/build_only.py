@@ -1,6 +1,6 @@
-"""A candidate that is built and bound and never run: for hosts without its device.
+"""A candidate that is built and bound, but never run: for hosts without its device.
 
-Knows nothing of inputs, results and times.
+One that is also run goes through `evaluate.py`.
 """
 
 from typing import Protocol

@@ -1,6 +1,6 @@
 """Numbers among forward's arguments, and how a generated workload gives them other values.
 
-A workload has whole numbers alone: `forward.steps=4` gives the argument `steps` the value 4,
+A workload can only hold whole numbers: `forward.steps=4` gives the argument `steps` the value 4,
 `forward.share/8=5` gives `share` 5/8.
 """
 
@@ -14,20 +14,20 @@ _EIGHTHS: Final = "/8"
 
 
 def other_values(name: str, value: object) -> tuple[Size, ...]:
-    """Return other values of an argument, the best first; none where it is no number."""
+    """Return other values of an argument, the best first; empty if it is no number."""
     key = f"{PREFIX}{name}"
     if isinstance(value, bool):
         return (Size(name=key, value=int(not value)),)
     if isinstance(value, int):
         return tuple(Size(name=key, value=value + step) for step in (1, -1))
     if isinstance(value, float):
-        # Within what a probability may be.
+        # These values are probabilities, too.
         return tuple(Size(name=key + _EIGHTHS, value=n) for n in (5, 3) if value != n / 8)
     return ()
 
 
 def changed_value(name: str, value: Any, sizes: Sequence[Size]) -> Any:
-    """Return what a workload's sizes make of an argument that is no tensor."""
+    """Return an argument's value in a workload with these sizes; it is no tensor."""
     given = {size.name: size.value for size in sizes}
     whole, eighths = f"{PREFIX}{name}", f"{PREFIX}{name}{_EIGHTHS}"
     if whole in given:

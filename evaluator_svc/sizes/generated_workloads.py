@@ -1,11 +1,11 @@
-"""Held-out workloads that a task has by itself, where its sidecar names none.
+"""Held-out workloads that we generate for a task whose sidecar names none.
 
-Sizes that a module runs with are given other values, all of them at once. The first workload has
-odd ones, next to powers of two, so that no divisibility of the timed sizes is left: most of them
-small. The second keeps the divisibilities and has larger sizes than any timed workload, as many as
-cost little; those that do not are larger in the first one. A third lies a little above the largest
-timed one, with odd sizes: what a kernel does for large sizes alone shows there. Numbers among
-forward's arguments change in the first. The same task has the same workloads.
+Each changes all sizes at once. The first has odd sizes next to powers of two, most of them small:
+no divisor of the timed sizes is left. The second keeps the divisors and has larger sizes than
+any timed workload, as far as that is cheap; sizes for which it is not are larger in the first one.
+The third has odd sizes a little above the largest timed ones, and so shows what a kernel does for
+large sizes only. Numbers among forward's arguments change in the first. The same task always gets
+the same workloads.
 """
 
 import math
@@ -21,20 +21,20 @@ from kernel_foundry.domain.task_limits import LARGEST_SIZE
 from kernel_foundry.task_source import parse_reference, size_constants
 
 SMALL: Final = 16
-"""Sizes below are strides and widths of kernels more often than extents."""
+"""Smaller sizes are more often strides and widths of kernels than extents."""
 _ODD: Final = (31, 61, 17, 37, 47, 23, 29, 53, 19, 41, 43, 59)
 """Small sizes: primes next to powers of two, then other ones."""
 _BLOCK: Final = 64
-"""Most of a divisibility that is kept."""
+"""Largest divisor that is kept."""
 _ROUNDED: Final = 4096
-"""Up to here a larger size is beyond the next power of two, which a kernel may be made for."""
+"""Up to this size, a larger one lies beyond the next power of two: kernels are made for those."""
 _MOST_ELEMENTS: Final = 1 << 22
-"""Of all sizes' product in a small workload."""
+"""Largest product of all sizes in a small workload."""
 _NEAR_SHARE: Final = 32
 _NEAR: Final = 32
-"""Odd sizes in question beside a larger one: one for each 32 of it, so many at most."""
+"""How many odd sizes above a timed one are considered: one for each 32 of it, at most `_NEAR`."""
 _MUCH_LARGER: Final = 3
-"""Times the product of the odd sizes, from which on the timed ones have larger ones beside them."""
+"""There is a third workload if the timed sizes' product is this many times that of the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def generated_workloads(
 def beside_largest(task: Task, groups: Sequence[SizeGroup]) -> tuple[Workload, ...]:
     """Return the ways to have a workload a little above the largest timed sizes, the best first.
 
-    None where that is about as small as the generated ones.
+    Empty if the timed sizes are about as small as the generated ones.
     """
     values = [group.value for group in groups]
     if math.prod(values) <= _MUCH_LARGER * math.prod(_odd(groups, _larger_kept(groups))):
@@ -106,7 +106,7 @@ def beside_largest(task: Task, groups: Sequence[SizeGroup]) -> tuple[Workload, .
 
 
 def generated_workload(task: Task, name: str) -> Workload | None:
-    """Return the workload that is called `name`, if a generated one of the task can be.
+    """Return the generated workload of the task that is called `name`; None if it has none.
 
     Raises:
         TaskInvalidError: the reference is no Python.
@@ -127,7 +127,7 @@ def generated_workload(task: Task, name: str) -> Workload | None:
 
 
 def exceeded(groups: Iterable[SizeGroup], workloads: Iterable[Workload]) -> frozenset[str]:
-    """Return the first keys of the groups of which some workload has a larger size."""
+    """Return the first keys of the groups that some workload exceeds."""
     most: dict[str, int] = {}
     for workload in workloads:
         for size in workload.sizes:

@@ -1,7 +1,7 @@
-"""Where a task file's text has the sizes of its inputs: by name, or as numbers of their own.
+"""Where the sizes of the inputs are in a task file: named at module level, or plain numbers.
 
 A module-level size may stand in several places of `get_inputs`, as in the shape of a square,
-and a number may stand there without a name. Each place has a key: `width#2` is the second one of
+and a number may have no name. Each place has a key: `width#2` is the second one of
 the size `width`, `get_inputs#3` the third number in `get_inputs`. Workloads that are generated
 override single places; those of a sidecar have names alone.
 """
@@ -18,7 +18,7 @@ from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.task_source import override_sizes, size_constants, unknown_size
 
 INITIAL: Final = "get_init_inputs"
-"""Where the numbers are that weights are made of."""
+"""The function whose numbers decide the weights' shapes."""
 _INPUTS: Final = "get_inputs"
 _MARK: Final = "#"
 
@@ -30,14 +30,13 @@ class SizePlace:
     key: str
     value: int
     name: str
-    """The module-level size that stands there; empty: the number itself does."""
+    """The module-level size that is used there; empty: a plain number."""
     tensor: tuple[int, int]
-    """Where the innermost call that it is an argument of lies in the text, or the tuple: the same
-    for all sizes of one tensor."""
+    """Position of the innermost call or tuple around it: the same for all sizes of one tensor."""
 
     @property
     def is_initial(self) -> bool:
-        """Whether it is for weights alone."""
+        """Whether it decides weights only."""
         return self.key.startswith(INITIAL + _MARK)
 
 
@@ -47,7 +46,7 @@ def size_places(tree: ast.Module) -> tuple[SizePlace, ...]:
 
 
 def override_places(tree: ast.Module, sizes: Iterable[Size]) -> ast.Module:
-    """Replace sizes in place, those of single places too; leave out numbers of forward's.
+    """Replace sizes in `tree`, also those of single places; skip numbers of forward's arguments.
 
     Raises:
         TaskInvalidError: a size is neither a constant of the module nor a place of it.

@@ -1,4 +1,4 @@
-"""The console that commands print tables, colours and bars with. Knows no command."""
+"""The console that commands print tables, colours and bars with."""
 
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The one place through which commands print: text, JSON, and exact text for pipes.
 
 Whatever is printed in another way, by click or by a traceback, goes through the printable streams
-that `main` sets up. Knows no command.
+that `main` sets up.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Readers of requests and answers that never raise, and never make more than a limit of fields.
 
-gRPC answers UNKNOWN, or hands on None, when a reader raises. Knows no service.
+gRPC answers UNKNOWN, or hands on None, when a reader raises.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""A connection to one service: deadlines, retries and typed errors. Knows no service."""
+"""A connection to one service: deadlines, retries and typed errors.
+
+The services' methods are in `evaluator.py`, `archive.py`, `generator.py` and `experience.py`.
+"""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Ends streams that would outlast a service which is to stop. Knows no service."""
+"""Ends open streams when a service is about to stop."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -1,7 +1,7 @@
 """How many fields the bytes of a message hold, counted before any of them becomes an object.
 
 Two bytes can be a message of their own, which takes hundreds of bytes of memory and a microsecond
-to read: a limit of bytes alone bounds neither. Knows no service.
+to read: a limit of bytes alone bounds neither.
 
 Source of the format: https://protobuf.dev/programming-guides/encoding/
 """

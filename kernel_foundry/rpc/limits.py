@@ -1,4 +1,4 @@
-"""Transport options that both sides of a connection must agree on. Knows no service."""
+"""Transport options that both sides of a connection must agree on."""
 
 MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
 """Of one request or response: 64 elites with 64 KiB logs and all samples stay well below."""

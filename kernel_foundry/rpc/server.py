@@ -1,7 +1,7 @@
 """Serves implementations of the ports: health, reflection, readiness and graceful stop.
 
-Knows no service: each brings a `Service`. Neither encrypts nor authenticates: listen on TCP only
-inside a trusted network.
+Each service comes as a `Service`. There is neither encryption nor authentication: listen on TCP
+only inside a trusted network.
 """
 
 import asyncio

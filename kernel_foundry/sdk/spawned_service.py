@@ -1,7 +1,4 @@
-"""A service in a process of its own: started, started again when it dies, ended with its parent.
-
-Knows no service but by its name.
-"""
+"""A service in a process of its own: started, started again when it dies, ended with its parent."""
 
 import asyncio
 import contextlib

@@ -1,8 +1,8 @@
 """Binds CUDA candidates and runs them on the host: kernels by `cuda_on_host.hpp`, else by torch.
 
 For small sizes, to check where there is no GPU what a candidate computes, and that it stays within
-its tensors. Buffers are files that torch and the compiled candidate both map. Knows nothing of how
-fast anything is, and neither inline assembly nor types of sixteen bits.
+its tensors. Buffers are files that torch and the compiled candidate both map. It says
+nothing of speed, and takes neither inline assembly nor types of sixteen bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An OpenAI-compatible server of the test suite's own: scriptable, faulty on demand.
 
 Real sockets, real HTTP and real JSON: what a client meets here is what it meets at a provider.
-Knows nothing of kernels; what a reply says is the caller's.
+The caller decides what a reply says.
 """
 
 from tests.llm_server.answers import (

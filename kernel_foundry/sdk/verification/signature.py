@@ -1,6 +1,6 @@
-"""Whether a record is what an evaluator signed for, and with whose key; runs nothing.
+"""Whether a record is what an evaluator signed, and with whose key; runs nothing.
 
-Every way in which it is not has a sentence of its own. Knows no private key.
+Each fault has a message of its own. Records are signed in `evaluator_svc/signing.py`.
 """
 
 import math
