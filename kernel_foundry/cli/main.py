@@ -28,6 +28,7 @@ EXIT_NOT_CONFIRMED = 4
 
 _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",
+    "capture": "Run your program once; make tasks of what takes its time.",
     "import": "Turn other projects' tasks into task files.",
     "admit": "Check a task before any money is spent on it.",
     "evaluate": "Judge one candidate.",

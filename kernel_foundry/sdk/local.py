@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.language import Language
 from kernel_foundry.exported_form import FormReport, FormRequest
@@ -211,6 +212,17 @@ def try_exported_form(request: FormRequest) -> FormReport:
     from evaluator_svc.settings import EvaluatorSettings
 
     return try_form(request, EvaluatorSettings.from_environment(os.environ))
+
+
+def traffic_bound_ns(
+    peaks: Peaks, *, cache_bytes: int, read_bytes: int, written_bytes: int
+) -> float:
+    """Return what moving these bytes takes at least on a device with these peaks."""
+    from evaluator_svc.judge.graph.traffic import Traffic
+    from evaluator_svc.judge.graph.traffic import traffic_bound_ns as bound_ns
+
+    traffic = Traffic(read_bytes=read_bytes, written_bytes=written_bytes)
+    return bound_ns(traffic, cache_bytes=cache_bytes, peaks=peaks)
 
 
 def own_public_key() -> str:
