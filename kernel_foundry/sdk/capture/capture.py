@@ -24,6 +24,7 @@ from kernel_foundry.sdk.task_file import sidecar_path
 
 DEFAULT_TASKS: Final = 8
 DEFAULT_CALLS: Final = 20
+_LEAST_SHARE: Final = 0.005
 _MOST_PATHS: Final = 3
 
 
@@ -73,6 +74,7 @@ def capture_program(
     out: Path,
     tasks: int = DEFAULT_TASKS,
     calls: int = DEFAULT_CALLS,
+    least_share: float = _LEAST_SHARE,
     device: str = "",
     output_to_stderr: bool = False,
 ) -> Capture:
@@ -86,6 +88,7 @@ def capture_program(
         out: Folder for the task files; files that are there stay.
         tasks: Most task files to write.
         calls: How often the class is called.
+        least_share: Of the program's time; modules that take less are left out.
         device: Where the class runs, such as "cpu" or "cuda:0"; "" is the GPU where there is one.
         output_to_stderr: Send what the program prints to standard error.
 
@@ -105,7 +108,7 @@ def capture_program(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgumentError(f"{out}: {error.strerror}", field="out") from error
-    run = (str(calls), device, str(file), model, *arguments)
+    run = (str(least_share), str(calls), device, str(file), model, *arguments)
     captured = _run(program, run, output_to_stderr=output_to_stderr)
     proposals = sorted(
         (

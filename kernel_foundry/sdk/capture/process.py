@@ -1,7 +1,8 @@
 """The process that a user's program runs in: it records the calls of its modules.
 
 The program sees the arguments, the standard streams and the folder that it was started with.
-Usage: python -m kernel_foundry.sdk.capture.process REPORT CALLS DEVICE FILE MODEL [ARGUMENT]...
+Usage: python -m kernel_foundry.sdk.capture.process
+    REPORT LEAST_SHARE CALLS DEVICE FILE MODEL [ARGUMENT]...
 """
 
 import sys
@@ -31,15 +32,13 @@ from kernel_foundry.sdk.capture.user_program import load_model, run_file
 
 _MOST_PARTS: Final = 10
 """Modules inside a module that still is one task."""
-_LEAST_SHARE: Final = 0.005
-"""Of the program's time; what has less is not looked at."""
 _MOST_MODULES: Final = 100
 _CONTAINERS: Final = (nn.ModuleList, nn.ModuleDict)
 
 
 def main(words: Sequence[str]) -> int:
     """Run the program, write what was recorded, and return the program's exit code."""
-    report, calls, device, file, model_name, *arguments = words
+    report, least_share, calls, device, file, model_name, *arguments = words
     keep_constructor_calls()
     recorder = Recorder()
     code = 0
@@ -59,7 +58,9 @@ def main(words: Sequence[str]) -> int:
         traceback.print_exc()
         code = 1
     sys.stdout.flush()
-    Path(report).write_text(to_json(_captured(recorder, code)), encoding="utf-8")
+    Path(report).write_text(
+        to_json(_captured(recorder, code, float(least_share))), encoding="utf-8"
+    )
     return code
 
 
@@ -70,10 +71,10 @@ def _exit_code(end: SystemExit) -> int:
     return 1
 
 
-def _captured(recorder: Recorder, code: int) -> CapturedProgram:
+def _captured(recorder: Recorder, code: int, least_share: float) -> CapturedProgram:
     total = sum(len(c.times_ns) * c.call_ns for c in recorder.outermost_calls())
     groups = sorted(_groups(recorder.calls()), key=_total_ns, reverse=True)
-    worthy = [g for g in groups if _total_ns(g) >= _LEAST_SHARE * total][:_MOST_MODULES]
+    worthy = [g for g in groups if _total_ns(g) >= least_share * total][:_MOST_MODULES]
     return CapturedProgram(exit_code=code, total_ns=total, modules=tuple(map(_module, worthy)))
 
 

@@ -302,7 +302,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Capture, Path]:
     out = folder / "out"
     out.mkdir()
     (out / "rms_norm.py").write_text("mine")
-    captured = capture_program(str(program), ["7"], devices=[_CPU], out=out, tasks=20)
+    captured = capture_program(
+        str(program), ["7"], devices=[_CPU], out=out, tasks=20, least_share=0
+    )
     return captured, out
 
 
@@ -365,7 +367,7 @@ def test_a_model_is_called_with_its_files_inputs(tmp_path: Path) -> None:
     program = tmp_path / "conv.py"
     program.write_text(_CONV)
     captured = capture_program(
-        f"{program}:Net", out=tmp_path / "out", tasks=1, calls=3, device="cpu"
+        f"{program}:Net", out=tmp_path / "out", tasks=1, calls=3, least_share=0, device="cpu"
     )
     files = [p.file for p in captured.proposals if p.file]
     assert len(files) == 1
@@ -399,7 +401,7 @@ def test_each_reason_why_there_is_no_task_is_said(
     (tmp_path / "helper.py").write_text("SCALE = 3.0\n\n\ndef scaled(x):\n    return x * SCALE\n")
     program = tmp_path / "odd.py"
     program.write_text(_ODD)
-    captured = capture_program(str(program), out=tmp_path / "out", tasks=30)
+    captured = capture_program(str(program), out=tmp_path / "out", tasks=30, least_share=0)
     assert captured.exit_code == 1
     assert "said at the end" in capfd.readouterr().err
     reasons = {p.module.kind: p.module.reason for p in captured.proposals}
