@@ -142,7 +142,16 @@ class Distribution(StrEnum):
     hundreds, whose squares overflow."""
     PLACES = "places"
     """Places and classes of which most are one and neighbours alike, offsets with empty stretches
-    and a long one, lengths of zero, of the whole row and beyond."""
+    and a long one, lengths of zero and of the whole row."""
+    LEVEL = "level"
+    """Some rows, columns, samples or channels of one value each; of references that divide. A
+    kernel may be inexact there, but gives numbers where the reference does."""
+    SMALL = "small"
+    """Some of them as small as 2^-24 as a whole, if the reference gives results of the usual size
+    then; running variances as small, and of zero."""
+    BOUNDS = "bounds"
+    """A quarter of the elements at numbers that the reference compares with or cuts off at, beside
+    them and beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,9 @@ _OF_OTHERS = (
     Distribution.TINY,
     Distribution.FAR,
     Distribution.PLACES,
+    Distribution.LEVEL,
+    Distribution.SMALL,
+    Distribution.BOUNDS,
     Distribution.LASTING_WEIGHTS,
 )
 """Of inputs that are bound in some way or have a certain size, and of references that iterate."""

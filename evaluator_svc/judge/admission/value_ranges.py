@@ -103,6 +103,8 @@ def _value_range(
             return None
         if not prepared.takes(changed.inputs, changed.state):
             return None
+        if distribution is Distribution.LEVEL:
+            return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=True)
         expected = changed.expected()
         if distribution in _REPORTED:
             return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=False)

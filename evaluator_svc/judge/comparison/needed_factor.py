@@ -34,6 +34,7 @@ _CANCELLING: Final = (
     Distribution.FEW,
     Distribution.WEIGHT_OUTLIERS,
     Distribution.NEAR_ONE,
+    Distribution.BOUNDS,
 )
 _CLOSE_FACTOR: Final = 16.0
 """Where rows are close to each other: of products that cancel by chance more is lost than of the
@@ -56,7 +57,10 @@ _TIED: Final = (
     Distribution.ABSOLUTE,
     Distribution.FAR,
     Distribution.PLACES,
+    Distribution.BOUNDS,
 )
+_AS_DRAWN: Final = (Distribution.ABSOLUTE, Distribution.BOUNDS)
+"""Inputs that a kernel has to take as they are: no rounding error of theirs is granted."""
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
 _COARSE_UNITS: Final = float(1 << 12)
@@ -133,10 +137,10 @@ def _noise(
 
     What is unusual, inputs or parameters, is moved by a rounding error too: what a kernel computes
     of it in its own way cannot be better defined than that; what it only compares can. Numbers of
-    ABSOLUTE stay: all formats hold them, and their differences. Infinity for
-    what is not finite and for whole numbers that differ. Where ties are broken zeros move too: what
-    is looked up at the place of one of several maxima is another then. One run is enough where its
-    errors are far below what is granted anyway.
+    ABSOLUTE stay, which all formats hold with their differences, and those of BOUNDS, which are
+    compared with one. Infinity for what is not finite and for whole numbers that differ. Where ties
+    are broken zeros move too: what is looked up at the place of one of several maxima is another
+    then. One run is enough where its errors are far below what is granted anyway.
     """
     if all(o.is_floating_point() and tolerance.is_exact(i) for i, o in enumerate(expected)):
         # Values are moved and nothing is rounded: another order of operations gives the same.
@@ -151,7 +155,7 @@ def _noise(
         generator = torch.Generator(device).manual_seed(seed)
         move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
         moved = list(changed.inputs)
-        if distribution is not Distribution.ABSOLUTE:
+        if distribution not in _AS_DRAWN:
             moved = [move(tensor) for tensor in moved]
         state = changed.state
         if distribution in WEIGHTS:

@@ -113,7 +113,9 @@ def _verdict(
     if not held:
         return RangeVerdict(check=_check(draw, name, CheckResult.SKIPPED, note=_NO_REFERENCE))
     outputs = _compared(draw, seed, slot, value_range.factor, held)
-    if value_range.is_binding and any(output.is_wrong for output in outputs):
+    if value_range.distribution is Distribution.LEVEL:
+        outputs = [_of_numbers(output) for output in outputs]
+    elif value_range.is_binding and any(output.is_wrong for output in outputs):
         needed = _needed_here(draw, seed, value_range)
         held = tuple(i for i in held if needed is not None and i not in needed.left_out)
         if needed is None or not held:
@@ -221,6 +223,13 @@ def _has_independent_rows(draw: SharedDraw, seed: int) -> bool:
             return False
 
 
+def _of_numbers(output: OutputCheck) -> OutputCheck:
+    """Return the same check for which any number is right; all that is expected are numbers."""
+    compared = output.comparisons
+    counts = tuple(c.mismatch_count - c.nan_count - c.inf_count for c in compared)
+    return dataclasses.replace(output, allowed_counts=counts)
+
+
 def _check(
     draw: SharedDraw,
     name: str,
@@ -252,12 +261,15 @@ def _passed(draw: SharedDraw, note: str) -> Check:
 def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, where: str) -> Finding:
     comparison = output.comparisons[0]
     name = draw.output_slots[output.output].name
+    count, what = comparison.mismatch_count, "wrong"
+    if value_range.distribution is Distribution.LEVEL:
+        count, what = comparison.nan_count + comparison.inf_count, "no number"
     return Finding(
         kind=FindingKind.VALUE_RANGE,
         severity=Severity.ERROR if value_range.is_binding else Severity.WARNING,
         message=(
-            f"{name} is wrong in {comparison.mismatch_count} of {output.element_count} elements on"
-            f" {where}, workload {draw.workload}"
+            f"{name} is {what} in {count} of {output.element_count} elements on {where}, workload"
+            f" {draw.workload}"
         ),
         evidence=figures(
             mismatched_elements=comparison.mismatch_count,
@@ -307,6 +319,9 @@ _WORDS = {
         "places of which most are one, offsets with empty stretches, or lengths of zero and of the"
         " whole row"
     ),
+    "level": "inputs with rows, columns or channels of one value",
+    "small": "inputs with rows that are small as a whole, or small variances",
+    "bounds": "inputs at the reference's own bounds and thresholds",
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -357,4 +372,10 @@ _HINTS = {
         "Add with atomics or by one work-item for each place, count on no most for a place, and on"
         " no row that has anything."
     ),
+    "level": (
+        "Subtract the mean before squaring, or let no variance be less than zero: a root of that is"
+        " no number."
+    ),
+    "small": "Add what the reference adds to a variance or length, and where it adds it.",
+    "bounds": "Compare and cut off as the reference does, at its bounds and beyond them.",
 }

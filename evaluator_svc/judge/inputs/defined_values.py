@@ -39,6 +39,16 @@ class FarRows:
     """Inputs with large values."""
     any_sign: bool = False
     """Whether large values have other signs than usual ones."""
+    any_size: bool = False
+    """Whether some are larger still: the reference gives the same multiple of every output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallSlices:
+    """What may be small as a whole."""
+
+    of_inputs: bool
+    of_variances: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,3 +59,8 @@ class DefinedValues:
     far_rows: FarRows | None = None
     least_length: int | None = None
     """Of rows: 0 or 1."""
+    level_inputs: frozenset[int] | None = None
+    """Inputs, by index, that may have rows of one value."""
+    small_slices: SmallSlices | None = None
+    whole_integer_types: bool = False
+    """Whether integers may be as large as their type holds."""

@@ -79,6 +79,14 @@ _SCANS = frozenset({"cumsum", "logcumsumexp", *_ROW_PRODUCTS})
 _MULTIPLYING = ("addcmul", "mul", "mul_")
 """…and those that do so in a loop."""
 
+_ORDERING = ("max", "median", "min", "sort", "kthvalue", "topk")
+"""Parts of the names of operators that put values in order."""
+_DIVIDING = (
+    "corr", "cosine", "cov", "div", "log", "norm", "pow", "reciprocal", "rsqrt", "sqrt", "std",
+    "var",
+)  # fmt: skip
+"""Parts of the names of operators that give no number for some values, or large ones."""
+
 _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
 _LIGHT_FLOPS = 1 << 27
@@ -324,6 +332,33 @@ class PreparedWorkload:
         operators = self._computed.operators
         repeats = sum(operators[name] for name in _MULTIPLYING)
         return not _SCANS.isdisjoint(operators) or repeats >= _ROUNDS
+
+    @property
+    def orders(self) -> bool:
+        """Whether the reference looks for the largest values, or the like."""
+        names = (name for name in self._computed.operators if "softmax" not in name)
+        return any(part in name for name in names for part in _ORDERING)
+
+    @property
+    def divides(self) -> bool:
+        """Whether the reference has operators that give no number of zero, or of less."""
+        names = (name for name in self._computed.operators if "softmax" not in name)
+        return any(part in name for name in names for part in _DIVIDING)
+
+    @property
+    def divides_sums(self) -> bool:
+        """Whether zero, or less, may be what many elements are combined to."""
+        names = self._computed.operators
+        return self.divides and (self.combines or any("norm" in name for name in names))
+
+    def is_across(self, seed: int) -> bool:
+        """Whether unusual slices go across samples: by the seed, if the reference does so."""
+        return self._computed.is_across and seed % 2 == 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no operator of the reference computes numbers of floating point."""
+        return not self._computed.dtypes
 
     @property
     def multiplies_many(self) -> bool:

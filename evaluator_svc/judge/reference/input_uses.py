@@ -6,6 +6,7 @@ Of a number any size may be asked for (`unusual_values/unusual_integers.py`), of
 indices of an output look up is in `indexed_values.py`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -30,6 +31,23 @@ _CLASSES: Final = ("eq", "ne")
 _ORDERS: Final = ("ge", "gt", "le", "lt")
 """…and that compare in order, with places too."""
 _LOSS: Final = "nll_loss"
+_SOFT_LOSS: Final = "binary_cross_entropy"
+"""Part of the names of losses whose labels may be shares."""
+_BOUNDED: Final = (
+    *_CLASSES, *_ORDERS, "celu", "clamp", "clamp_max", "clamp_min", "hardshrink", "hardtanh",
+    "histc", "huber_loss", "smooth_l1_loss", "softplus", "softshrink", "threshold",
+)  # fmt: skip
+"""Operators that compare with numbers which are arguments of theirs…"""
+_BOUNDS: Final = (
+    "beta", "delta", "lambd", "max", "max_val", "min", "min_val", "other", "threshold",
+)  # fmt: skip
+"""…by these names…"""
+_OWN_BOUNDS: Final = {"hardsigmoid": 3.0, "hardswish": 3.0}
+"""…and those that have one of their own."""
+_LEAST_BOUND: Final = 1e-6
+"""What is smaller keeps a division from zero."""
+_SIGNED: Final = ("copysign", "signbit")
+"""Operators that ask for the sign of zero."""
 _WRITING: Final = frozenset({
     "index_copy", "index_copy_", "index_put", "index_put_", "put", "put_", "scatter", "scatter_",
 })  # fmt: skip
@@ -52,6 +70,12 @@ class InputUses:
     """How long a row is of which they say how much there is."""
     overwriting: frozenset[int]
     """Places that are written to: what equal ones come to is left open."""
+    soft: frozenset[int]
+    """Labels of a loss that may be shares of both classes."""
+    bounds: frozenset[float]
+    """Numbers that the reference compares with or cuts off at, and the same below zero."""
+    asks_signs: bool
+    """Whether the sign of a zero counts."""
 
 
 class InputTrace(OperatorMode):
@@ -71,6 +95,9 @@ class InputTrace(OperatorMode):
         self._ignored = dict[int, int]()
         self._lengths = dict[int, int]()
         self._overwriting = set[int]()
+        self._soft = set[int]()
+        self._bounds = set[float]()
+        self._asks_signs = False
 
     @property
     def uses(self) -> InputUses:
@@ -80,6 +107,9 @@ class InputTrace(OperatorMode):
             ignored=dict(self._ignored),
             lengths=dict(self._lengths),
             overwriting=frozenset(self._overwriting),
+            soft=frozenset(self._soft),
+            bounds=frozenset(self._bounds),
+            asks_signs=self._asks_signs,
         )
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -91,6 +121,10 @@ class InputTrace(OperatorMode):
         if every:
             name = operator_name(func)
             self._note_places(name, given, sources, every)
+            self._note_numbers(name, given)
+            if _SOFT_LOSS in name:
+                self._soft |= sources["target"]
+            self._asks_signs |= name.rstrip("_") in _SIGNED
             written = [
                 given[argument.name]
                 for argument in func._schema.arguments
@@ -125,6 +159,15 @@ class InputTrace(OperatorMode):
             self._places |= every
         if name in _ORDERS:
             self._note_order(given, sources, every)
+
+    def _note_numbers(self, name: str, given: Mapping[str, Any]) -> None:
+        plain = name.rstrip("_")
+        found = [_OWN_BOUNDS[plain]] if plain in _OWN_BOUNDS else []
+        if plain in _BOUNDED:
+            numbers = (given.get(argument) for argument in _BOUNDS)
+            found += [float(n) for n in numbers if isinstance(n, int | float)]
+        found = [n for n in found if math.isfinite(n) and abs(n) >= _LEAST_BOUND]
+        self._bounds |= {sign * n for n in found for sign in (1.0, -1.0)}
 
     def _note_order(
         self, given: Mapping[str, Any], sources: Mapping[str, _Inputs], every: _Inputs

@@ -76,6 +76,8 @@ class OperatorLog(OperatorMode):
         """How often each ran, by names without name space and overload."""
         self.combinations: Counter[str] = Counter()
         """The same of those whose results are each made of many elements: products, sums."""
+        self.is_across = False
+        """Whether one of these went along the first axis of a tensor of several."""
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and look at what it made anew."""
@@ -84,6 +86,7 @@ class OperatorLog(OperatorMode):
         self.operators[name] += 1
         if rounds(func, args):
             self.combinations[name] += _combines(func, name)
+            self.is_across |= _goes_across(given_arguments(func, args, kwargs), name)
             self.dtypes |= {leaf.dtype for leaf in tree_leaves(result) if _is_float(leaf)}
         return result
 
@@ -92,6 +95,21 @@ def _combines(func: Any, name: str) -> bool:
     """Return whether elements of a result are made of many: along an axis, or in a product."""
     arguments = {argument.name for argument in func._schema.arguments}
     return not _AXES.isdisjoint(arguments) or any(part in name for part in MATRIX_PRODUCTS)
+
+
+def _goes_across(given: Mapping[str, Any], name: str) -> bool:
+    """Return whether an operator works along the first axis of a tensor of several."""
+    if "batch_norm" in name:
+        return bool(given.get("training", given.get("train")))
+    tensor = given.get("self", given.get("input"))
+    if not isinstance(tensor, torch.Tensor) or tensor.ndim < 2:
+        return False
+    axes = [axis for argument in _AXES for axis in _listed(given.get(argument))]
+    return any(axis % tensor.ndim == 0 for axis in axes)
+
+
+def _listed(value: Any) -> list[int]:
+    return [v for v in (value if isinstance(value, list | tuple) else [value]) if type(v) is int]
 
 
 def rounds(func: Any, args: Any) -> bool:

@@ -110,6 +110,8 @@ def outliers(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
         return tensor
     device, shape = tensor.device, (len(rows), 1)
     places = torch.randint(_PIVOTS, rows.shape[1], shape, generator=generator, device=device)
+    # Whoever leaves out the end of every row is sure to miss one.
+    places[-1] = rows.shape[1] - 1
     least, most = _OUTLIER_EXPONENTS.get(tensor.dtype, _USUAL_EXPONENTS)
     drawn = torch.rand(shape, generator=generator, device=device)
     sizes = root_mean_square(tensor) * torch.exp2(least + (most - least) * drawn)
@@ -128,7 +130,6 @@ def few(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
     shape, generator = (len(rows), _FEW), generator_of(tensor)
     places = torch.randint(_PIVOTS, rows.shape[1], shape, generator=generator, device=tensor.device)
-    # Whoever leaves out the end of every row is sure to miss one.
     places[-1, -1] = rows.shape[1] - 1
     result = torch.zeros_like(rows, memory_format=torch.contiguous_format)
     bits_of(result).scatter_(1, places, bits_of(rows).gather(1, places))
@@ -187,6 +188,15 @@ def _negative(tensor: torch.Tensor) -> torch.Tensor:
         return torch.where(values == 0, values, -factor * (values.abs() + below))
 
     return by_row(tensor, moved)
+
+
+def sparse_with_signs(tensor: torch.Tensor) -> torch.Tensor:
+    """Return zeros of either sign but for a stretch in each row."""
+    result, generator = _sparse(tensor), generator_of(tensor)
+    return by_block(
+        result,
+        lambda values: torch.where(values == 0, 0.0 * random_signs(values, generator), values),
+    )
 
 
 def _sparse(tensor: torch.Tensor) -> torch.Tensor:

@@ -16,23 +16,28 @@ import torch
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.reference.integer_overflows import IntegerOverflows
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import all_finite, rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
+from evaluator_svc.judge.unusual_values.bounds import with_bounds
 from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.unusual_values.changed_values import (
     CHANGES,
     few,
     large,
     outliers,
+    sparse_with_signs,
     weights,
 )
 from evaluator_svc.judge.unusual_values.close_inputs import with_close_inputs
 from evaluator_svc.judge.unusual_values.dense_inputs import with_dense_inputs
 from evaluator_svc.judge.unusual_values.extreme_rows import extreme_rows, with_extreme_rows
-from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
+from evaluator_svc.judge.unusual_values.far_rows import defined_inputs, far_rows, with_far_rows
 from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
 from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
+from evaluator_svc.judge.unusual_values.level_slices import has_levels, with_level_slices
+from evaluator_svc.judge.unusual_values.small_slices import small_slices, with_small_slices
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
 from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, with_unusual_places
 from kernel_foundry.domain.admission import Distribution
@@ -95,6 +100,8 @@ def with_distribution(
         # Tables of sines and the like repeat themselves in some pattern, which single places break.
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
     change = _change_of(distribution, prepared.large_sign or 1.0)
+    if distribution is Distribution.SPARSE and prepared.input_uses.asks_signs:
+        change = sparse_with_signs
     if distribution is Distribution.FEW:
         return _one_changed(input_set, change, kept)
     inputs = [
@@ -109,7 +116,26 @@ def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
         ordinary = prepared.shared_set(PREPARATION_SEED)
         signed = with_large_integers(prepared, ordinary, any_sign=True)
         prepared.any_integer_sign = signed is not ordinary and _is_defined(prepared, signed)
-    return with_large_integers(prepared, input_set, any_sign=prepared.any_integer_sign)
+        prepared.defined.whole_integer_types = _takes_whole_types(prepared, ordinary)
+    return with_large_integers(
+        prepared,
+        input_set,
+        any_sign=prepared.any_integer_sign,
+        is_whole_type=prepared.defined.whole_integer_types,
+    )
+
+
+def _takes_whole_types(prepared: PreparedWorkload, ordinary: InputSet) -> bool:
+    """Return whether nothing overflows, or is rounded, if integers have all bits of their type."""
+    if not prepared.is_whole:
+        return False
+    any_sign = bool(prepared.any_integer_sign)
+    whole = with_large_integers(prepared, ordinary, any_sign=any_sign, is_whole_type=True)
+    if whole is ordinary:
+        return False
+    with IntegerOverflows() as overflows:
+        is_defined = _is_defined(prepared, whole)
+    return is_defined and not overflows.found
 
 
 def _with_extremes(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
@@ -140,6 +166,30 @@ def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     return with_unusual_places(prepared, input_set, prepared.defined.least_length)
 
 
+def _with_level_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if not prepared.divides_sums:
+        return input_set
+    if prepared.defined.level_inputs is None:
+        ordinary = prepared.input_set(PREPARATION_SEED)
+
+        def is_taken(chosen: frozenset[int]) -> bool:
+            # Where nothing is rounded: else a number may be what rounding left of none.
+            changed = with_level_slices(prepared, ordinary, chosen, has_powers=True)
+            return changed is not ordinary and _is_defined(prepared, changed)
+
+        floats = (i for i, tensor in enumerate(ordinary.inputs) if has_levels(tensor))
+        prepared.defined.level_inputs = defined_inputs(floats, is_taken)
+    return with_level_slices(prepared, input_set, prepared.defined.level_inputs)
+
+
+def _with_small_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if not prepared.divides:
+        return input_set
+    if prepared.defined.small_slices is None:
+        prepared.defined.small_slices = small_slices(prepared)
+    return with_small_slices(prepared, input_set, prepared.defined.small_slices)
+
+
 _OF_THE_SET: Final = {
     Distribution.LARGE_INTEGERS: _with_integers,
     Distribution.ALIKE: with_alike_inputs,
@@ -148,6 +198,9 @@ _OF_THE_SET: Final = {
     Distribution.EXTREMES: _with_extremes,
     Distribution.FAR: _with_far_rows,
     Distribution.PLACES: _with_places,
+    Distribution.LEVEL: _with_level_slices,
+    Distribution.SMALL: _with_small_slices,
+    Distribution.BOUNDS: with_bounds,
 }
 """Distributions that need more than one tensor, or to know what the reference takes it for."""
 

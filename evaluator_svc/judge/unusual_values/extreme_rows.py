@@ -1,4 +1,4 @@
-"""Rows that no draw has: masks of all, nothing or runs, shares of zero and one, ignored labels.
+"""Rows that no draw has: masks of all, nothing or runs, shares of zero and one, other labels.
 
 What a mask leaves out is NaN, as padding may be, where the reference does not look at it.
 """
@@ -18,6 +18,8 @@ from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
 
 _SHARE: Final = 8
 """One row, or label, in so many is of each kind."""
+_SOFT_SHARE: Final = 0.5
+"""Of the labels of a loss that may be shares."""
 _LEAST_ROWS: Final = 4
 _FIRST: Final = 8
 _RUNS: Final = 4
@@ -92,7 +94,9 @@ def with_extreme_rows(
     ):
         if name in constants or fixed[index] or not tensor.numel() or tensor.dtype in FLOAT8:
             continue
-        if _is_mask(tensor):
+        if index in prepared.input_uses.soft and tensor.is_floating_point():
+            changed = _with_soft_labels(tensor, generator)
+        elif _is_mask(tensor):
             changed = _with_whole_rows(tensor, generator, rows)
         elif _is_added(tensor):
             kept = _with_whole_rows(tensor == 0, generator, rows)
@@ -101,8 +105,9 @@ def with_extreme_rows(
             changed = _with_single_shares(tensor, generator)
         else:
             changed = _with_ignored(prepared, index, tensor, generator)
-        # Biases take the place of zeros that were added.
-        bound = structures(tensor) - {"labels"} if _is_added(tensor) else structures(tensor)
+        # Biases take the place of zeros that were added, and shares that of labels.
+        is_free = _is_added(tensor) or index in prepared.input_uses.soft
+        bound = structures(tensor) - {"labels"} if is_free else structures(tensor)
         if changed is not tensor and bound <= structures(changed):
             inputs[index] = changed
     for unread in rows.unread:
@@ -180,6 +185,17 @@ def _with_single_shares(tensor: torch.Tensor, generator: torch.Generator) -> tor
     kept = torch.where(stays, rows[half].double(), 0.0)
     rows[half] = (kept / kept.sum(-1, keepdim=True)).to(tensor.dtype)
     return result
+
+
+def _with_soft_labels(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return labels of which half are shares of both classes, if they are classes or shares."""
+    low, high = torch.aminmax(tensor)
+    if bool(low < 0) or bool(high > 1):
+        return tensor
+    shape, device = tensor.shape, tensor.device
+    shares = torch.rand(shape, generator=generator, device=device).to(tensor.dtype)
+    is_soft = torch.rand(shape, generator=generator, device=device) < _SOFT_SHARE
+    return torch.where(is_soft, shares, tensor)
 
 
 def _with_ignored(

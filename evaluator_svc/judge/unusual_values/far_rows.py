@@ -7,7 +7,6 @@ gives numbers on.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import torch
@@ -17,6 +16,7 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import by_row, generator_of
+from evaluator_svc.judge.unusual_values.far_sizes import has_no_size
 
 _BANDS: Final = {
     torch.float16: (300.0, 2000.0),
@@ -26,6 +26,11 @@ _BANDS: Final = {
 }
 """Least and most magnitude of large rows: of float16 the squares overflow, not the values; of wider
 formats a maximum is far beyond what a kernel may begin at, and all are values of float16."""
+_FARTHEST: Final = 2.0**24
+"""Times these where no size is the reference's own: beyond what a kernel may have for infinity.
+Squares are still numbers."""
+_TRIED_EXPONENT: Final = 40
+"""Binary logarithm of the farthest values, of which the reference is asked."""
 _KINDS: Final = 8
 """Kinds of rows: three with infinity, three that are large, others as they are."""
 _INFINITE: Final = 3
@@ -70,31 +75,42 @@ def far_rows(
     for any_sign in (True, False):
         signed = replace(found, any_sign=any_sign)
 
-        def with_large(chosen: frozenset[int], rows: FarRows = signed) -> FarRows:
-            return replace(rows, large=chosen)
+        def has_large(chosen: frozenset[int], rows: FarRows = signed) -> bool:
+            return is_taken(replace(rows, large=chosen), well=True)
 
-        large = _defined(floats, with_large, partial(is_taken, well=True))
+        large = defined_inputs(floats, has_large)
         if large:
-            found = with_large(large)
+            found = replace(signed, large=large)
             break
+    if found.large and prepared.orders and _has_no_size(prepared):
+        farther = replace(found, any_size=True)
+        found = farther if is_taken(farther, well=True) else found
     if prepared.has_matrix_products:
         return found  # what is a number there, as attention's rows without a key, is a convention
-    infinite = _defined(floats, lambda chosen: FarRows(infinite=chosen), is_taken)
+    infinite = defined_inputs(floats, lambda chosen: is_taken(FarRows(infinite=chosen)))
     both = replace(found, infinite=infinite)
     return both if infinite and (not found.large or is_taken(both)) else found
 
 
-def _defined(
-    inputs: Iterable[int],
-    rows_of: Callable[[frozenset[int]], FarRows],
-    is_taken: Callable[[FarRows], bool],
+def _has_no_size(prepared: PreparedWorkload) -> bool:
+    exponents = {dtype: _TRIED_EXPONENT for dtype in _BANDS if dtype is not torch.float16}
+    return has_no_size(prepared, exponents)
+
+
+def defined_inputs(
+    inputs: Iterable[int], is_taken: Callable[[frozenset[int]], bool]
 ) -> frozenset[int]:
-    """Return the inputs that may have certain rows: all, or those that may alone and together."""
+    """Return the inputs that may have certain rows: all, or those that may alone and together.
+
+    Args:
+        inputs: Those that are asked for, by index.
+        is_taken: Says whether the reference gives numbers where some of them have such rows.
+    """
     every = frozenset(inputs)
-    if not every or is_taken(rows_of(every)):
+    if not every or is_taken(every):
         return every
-    alone = frozenset(i for i in every if len(every) > 1 and is_taken(rows_of(frozenset({i}))))
-    return alone if len(alone) < 2 or is_taken(rows_of(alone)) else frozenset({min(alone)})
+    alone = frozenset(i for i in every if len(every) > 1 and is_taken(frozenset({i})))
+    return alone if len(alone) < 2 or is_taken(alone) else frozenset({min(alone)})
 
 
 def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
@@ -111,6 +127,8 @@ def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
         if is_large:
             share = values.abs() / values.abs().amax(-1, keepdim=True).clamp(min=1e-30)
             size = low + (high - low) * share
+            if rows.any_size and values.dtype is not torch.float16:
+                size = torch.where(drawn > 0.5, _FARTHEST * size, size)
             signs = values.sign()
             if rows.any_sign:
                 signs = torch.where(kind == _INFINITE, -1.0, signs)

@@ -34,21 +34,38 @@ def with_far_sizes(
     """Return a set of huge or tiny inputs; itself where the reference has a size of its own."""
     if prepared.combines or not input_set.inputs:
         return input_set
+    exponents = _EXPONENTS[distribution]
     if distribution not in prepared.far_sizes:
-        prepared.far_sizes[distribution] = _is_free_of_size(prepared, distribution)
+        prepared.far_sizes[distribution] = has_no_size(prepared, exponents)
     return (
-        _scaled(prepared, input_set, distribution)
-        if prepared.far_sizes[distribution]
-        else input_set
+        _scaled(prepared, input_set, exponents) if prepared.far_sizes[distribution] else input_set
+    )
+
+
+def has_no_size(prepared: PreparedWorkload, exponents: Mapping[torch.dtype, int]) -> bool:
+    """Return whether each output is multiplied as the inputs are, or stays, to within rounding.
+
+    Args:
+        prepared: The workload.
+        exponents: Binary logarithms of what inputs are multiplied by, by their type.
+    """
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+    scaled = _scaled(prepared, ordinary, exponents)
+    try:
+        pairs = list(zip(ordinary.own(), scaled.own(), strict=True))
+    except TaskInvalidError:
+        return False
+    return any(one.is_floating_point() for one, _ in pairs) and all(
+        _is_multiple(one, two, exponents) for one, two in pairs
     )
 
 
 def _scaled(
-    prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
+    prepared: PreparedWorkload, input_set: InputSet, exponents: Mapping[torch.dtype, int]
 ) -> InputSet:
     inputs = list(input_set.inputs)
     for index, tensor in enumerate(inputs):
-        exponent = _EXPONENTS[distribution].get(tensor.dtype)
+        exponent = exponents.get(tensor.dtype)
         if exponent is None or prepared.fixed_inputs[index]:
             continue
         scaled = by_block(tensor, partial(torch.mul, other=2.0**exponent))
@@ -57,23 +74,11 @@ def _scaled(
     return input_set.with_inputs(inputs)
 
 
-def _is_free_of_size(prepared: PreparedWorkload, distribution: Distribution) -> bool:
-    """Return whether each output is multiplied as the inputs are, or stays, to within rounding."""
-    ordinary = prepared.shared_set(PREPARATION_SEED)
-    scaled = _scaled(prepared, ordinary, distribution)
-    try:
-        pairs = list(zip(ordinary.own(), scaled.own(), strict=True))
-    except TaskInvalidError:
-        return False
-    return any(one.is_floating_point() for one, _ in pairs) and all(
-        _is_multiple(one, two, distribution) for one, two in pairs
-    )
-
-
-def _is_multiple(one: torch.Tensor, two: torch.Tensor, distribution: Distribution) -> bool:
-    exponents = (0, _EXPONENTS[distribution].get(one.dtype, 0))
+def _is_multiple(
+    one: torch.Tensor, two: torch.Tensor, exponents: Mapping[torch.dtype, int]
+) -> bool:
     if not one.is_floating_point():
         return torch.equal(one, two)
-    expected = (one.double() * 2.0**exponent for exponent in exponents)
+    expected = (one.double() * 2.0**exponent for exponent in (0, exponents.get(one.dtype, 0)))
     found = two.double()
     return any(bool(((found - e).abs() <= _MOST_ERROR * e.abs()).all()) for e in expected)

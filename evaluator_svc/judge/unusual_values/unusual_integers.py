@@ -21,7 +21,11 @@ _MASKS: Final = 3
 
 
 def with_large_integers(
-    prepared: PreparedWorkload, input_set: InputSet, *, any_sign: bool
+    prepared: PreparedWorkload,
+    input_set: InputSet,
+    *,
+    any_sign: bool,
+    is_whole_type: bool = False,
 ) -> InputSet:
     """Return a set with larger numbers; itself where there are none, or the reference takes none.
 
@@ -32,6 +36,7 @@ def with_large_integers(
         prepared: The workload.
         input_set: Ordinary inputs of it.
         any_sign: Whether signs are drawn; else each number keeps its own.
+        is_whole_type: Whether integers may be as large as their type holds.
     """
     if prepared.sizes_by_values:
         return input_set
@@ -40,7 +45,7 @@ def with_large_integers(
     inputs = [
         tensor
         if name in constants or is_fixed or not _is_number(prepared, index, tensor)
-        else _larger(tensor, any_sign=any_sign)
+        else _larger(tensor, any_sign=any_sign, is_whole_type=is_whole_type)
         for index, (name, tensor, is_fixed) in enumerate(
             zip(names, input_set.inputs, fixed, strict=True)
         )
@@ -79,9 +84,10 @@ def _has_whole_sizes(tensor: torch.Tensor) -> bool:
     return (not tensor.is_floating_point() or is_whole(computable(tensor))) and _has_sizes(tensor)
 
 
-def _larger(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
-    change = with_fractions if tensor.is_floating_point() else large_integers
-    return change(tensor, any_sign=any_sign)
+def _larger(tensor: torch.Tensor, *, any_sign: bool, is_whole_type: bool = False) -> torch.Tensor:
+    if tensor.is_floating_point():
+        return with_fractions(tensor, any_sign=any_sign)
+    return large_integers(tensor, any_sign=any_sign, is_whole_type=is_whole_type)
 
 
 def _is_number(prepared: PreparedWorkload, index: int, tensor: torch.Tensor) -> bool:

@@ -77,17 +77,20 @@ def _skewed(size: int, generator: torch.Generator) -> torch.Tensor:
 
 
 def _uneven_offsets(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return rows in the same order between the same ends: many steps of none, a long one."""
+    """Return rows in order between the same ends: half is one value, with a long step beside it."""
     rows = tensor.reshape(-1, tensor.shape[-1])
     width, device = rows.shape[1], tensor.device
     if width <= _LEAST_PLACES:
         return tensor
     quarter = max(width // 4, 1)
-    low = torch.randint(0, quarter, (width // 2,), generator=generator, device=device)
-    high = torch.randint(
-        width - quarter, width, (width - width // 2,), generator=generator, device=device
-    )
-    places = torch.cat((low, high)).sort().values
+
+    def drawn(least: int, most: int, count: int) -> torch.Tensor:
+        return torch.randint(least, most, (count,), generator=generator, device=device)
+
+    # Offsets leave a long stretch beside the one place; of numbers of segments it is the long one.
+    one = drawn(quarter, width - quarter, 1).expand(width - 2 * quarter)
+    places = torch.cat((drawn(0, quarter, quarter), one, drawn(width - quarter, width, quarter)))
+    places = places.sort().values
     places[0], places[-1] = 0, width - 1
     return rows[:, places].reshape(tensor.shape)
 

@@ -21,8 +21,11 @@ from evaluator_svc.judge.tensors.tensor_parts import (
 _INTEGERS: Final = {torch.float32: 1 << 12, torch.float64: 1 << 12}
 """Half of the greatest of INTEGERS; 4 in formats of few bits."""
 _INTEGER_BITS: Final = {torch.int64: 40}
-"""Of large integers; 30 in formats of up to 32 bits, which hold the sum of two. 64 bits are there
-to be used: what fits 32 says nothing of a kernel that computes in those."""
+"""Of large integers, if not of the whole type; 30 in formats of up to 32 bits, which hold the sum
+of two. 64 bits are there to be used: what fits 32 says nothing of a kernel that computes in
+those."""
+_WHOLE_SHARE: Final = 0.25
+"""Of integers of a whole type: of all sizes alike, so that most are among the largest."""
 _NARROW_INTEGERS: Final = (torch.int8, torch.uint8, torch.int16)
 """Formats in which every size is as likely: of few bits the large ones would be rare."""
 _ABSOLUTE_RMS: Final = 64.0
@@ -34,7 +37,9 @@ _FAR_FROM_ONE: Final = 0.5
 """Root mean square below which LARGE does not reach what an exponential overflows on."""
 
 
-def large_integers(tensor: torch.Tensor, *, any_sign: bool = False) -> torch.Tensor:
+def large_integers(
+    tensor: torch.Tensor, *, any_sign: bool = False, is_whole_type: bool = False
+) -> torch.Tensor:
     """Return integers of random sizes, from the usual to the largest.
 
     Zeros stay. The tensor itself where its type has no larger ones.
@@ -42,10 +47,15 @@ def large_integers(tensor: torch.Tensor, *, any_sign: bool = False) -> torch.Ten
     Args:
         tensor: Ordinary values.
         any_sign: Whether signs are drawn; else each element keeps its own.
+        is_whole_type: Whether numbers may be as large as their type holds; else the sum of two is
+            within it.
     """
     any_sign &= torch.iinfo(tensor.dtype).min < 0
-    most = min(torch.iinfo(tensor.dtype).max, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
-    usual = max(int(tensor.max()), -int(tensor.min()), 1)
+    most = torch.iinfo(tensor.dtype).max
+    if not is_whole_type:
+        most = min(most, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
+    # One more: a share of one unit is added.
+    usual = max(int(tensor.max()), -int(tensor.min()), 1) + is_whole_type
     room = (most // usual).bit_length() - 1
     if room < 1:
         return tensor
@@ -62,6 +72,9 @@ def large_integers(tensor: torch.Tensor, *, any_sign: bool = False) -> torch.Ten
         bits = torch.randint(room + 1, shape, generator=generator, device=device, dtype=torch.int64)
         share = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
         grown = (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
+        if is_whole_type:
+            drawn = torch.randint(1, most, shape, generator=generator, device=device)
+            grown = torch.where(share < _WHOLE_SHARE, drawn * values.long().sign(), grown)
         return grown * random_signs(grown, generator) if any_sign else grown
 
     return by_block(tensor, larger)
