@@ -7,6 +7,7 @@ import torch
 from evaluator_svc.judge.admission.size_groups import SizeGroups
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import same_values
+from evaluator_svc.judge.tensors.structure import is_in_order
 from evaluator_svc.sizes.argument_numbers import PREFIX
 from evaluator_svc.sizes.generated_workloads import exceeded, generated_workload
 from kernel_foundry.domain.admission import WorkloadAdmission
@@ -37,6 +38,7 @@ def untried_arguments(
     return (
         *_sizes(sizes, prepared, workloads),
         *_numbers(prepared, workloads),
+        *_orders(smallest),
         *_changed_buffers(smallest),
     )
 
@@ -85,6 +87,19 @@ def _numbers(prepared: Sequence[PreparedWorkload], workloads: Sequence[Workload]
     if not alike:
         return []
     return [f"{', '.join(alike)}: candidates are tried with no other value of these arguments"]
+
+
+def _orders(item: PreparedWorkload) -> list[str]:
+    """Return the inputs that are in order in every draw: borders, offsets, masks of lengths."""
+    arguments = item.input_set(PREPARATION_SEED).arguments
+    named = zip(arguments.names, arguments.tensors, strict=True)
+    ordered = [n for n, t in named if n not in item.task.constants and is_in_order(t)]
+    if not ordered:
+        return []
+    return [
+        f"{', '.join(ordered)}: all rows are in order, and candidates are tried with no others:"
+        " padding is on one side, and nothing has to be sorted"
+    ]
 
 
 def _changed_buffers(item: PreparedWorkload) -> list[str]:

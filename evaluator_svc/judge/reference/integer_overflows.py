@@ -22,7 +22,7 @@ class IntegerOverflows(OperatorMode):
     def __init__(self) -> None:
         super().__init__()
         self.found = False
-        """Whether a result was another, or could not be compared."""
+        """Whether a result was another, or was shifted."""
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, then compare what it made of integers."""

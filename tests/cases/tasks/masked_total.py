@@ -1,0 +1,22 @@
+"""Sum of what a mask keeps of each row."""
+
+import torch
+from torch import nn
+
+rows = 512
+cols = 512
+
+
+class Model(nn.Module):
+    """Sum of what a mask keeps of each row."""
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.where(mask, x, 0.0).sum(-1)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols), torch.rand(rows, cols) < 0.5]
+
+
+def get_init_inputs():
+    return []
