@@ -271,7 +271,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 20",
+            "admission 21",
             task.digest,
             *self._identity(),
             _torch_version(),

@@ -91,7 +91,7 @@ def _numbers(prepared: Sequence[PreparedWorkload], workloads: Sequence[Workload]
 
 def _orders(item: PreparedWorkload) -> list[str]:
     """Return the inputs that are in order in every draw: borders, offsets, masks of lengths."""
-    arguments = item.input_set(PREPARATION_SEED).arguments
+    arguments = item.shared_set(PREPARATION_SEED).arguments
     named = zip(arguments.names, arguments.tensors, strict=True)
     ordered = [n for n, t in named if n not in item.task.constants and is_in_order(t)]
     if not ordered:

@@ -59,9 +59,9 @@ _TIED: Final = (
     Distribution.PLACES,
     Distribution.BOUNDS,
 )
+"""Equal values, among which a kernel may take another index than the reference does."""
 _AS_DRAWN: Final = (Distribution.ABSOLUTE, Distribution.BOUNDS)
 """Inputs that a kernel has to take as they are: no rounding error of theirs is granted."""
-"""Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
 _COARSE_UNITS: Final = float(1 << 12)
 """Units in the last place that results are moved by: whole numbers that stay follow from no result,

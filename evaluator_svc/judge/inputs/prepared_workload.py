@@ -28,7 +28,7 @@ from evaluator_svc.judge.memory.layout import lay_out
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.formats import narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
-from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
+from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses, asks_of_floats
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.operators import MATRIX_PRODUCTS, OperatorLog
 from evaluator_svc.judge.reference.self_differences import SUBTRACTING, SelfDifferences
@@ -286,6 +286,11 @@ class PreparedWorkload:
         with trace:
             sample.run()
         return trace.uses
+
+    @property
+    def float_uses(self) -> InputUses | None:
+        """What the reference takes floats for besides numbers; None: nothing, by its operators."""
+        return self.input_uses if asks_of_floats(self._computed.operators) else None
 
     @property
     def may_assert(self) -> bool:

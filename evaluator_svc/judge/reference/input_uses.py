@@ -7,7 +7,7 @@ indices of an output look up is in `indexed_values.py`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -76,6 +76,14 @@ class InputUses:
     """Numbers that the reference compares with or cuts off at, and the same below zero."""
     asks_signs: bool
     """Whether the sign of a zero counts."""
+
+
+def asks_of_floats(operators: Iterable[str]) -> bool:
+    """Return whether any of these operators has bounds, soft labels or asks for signs of zero."""
+    return any(
+        name.rstrip("_") in (*_BOUNDED, *_OWN_BOUNDS, *_SIGNED) or _SOFT_LOSS in name
+        for name in operators
+    )
 
 
 class InputTrace(OperatorMode):

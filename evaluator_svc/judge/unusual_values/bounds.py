@@ -22,9 +22,10 @@ _BEYOND: Final = 1.25
 
 def with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set with such elements; itself where the reference has no bounds."""
-    bounds = sorted(prepared.input_uses.bounds)
-    if not bounds:
+    uses = prepared.float_uses
+    if uses is None or not uses.bounds:
         return input_set
+    bounds = sorted(uses.bounds)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     named = zip(input_set.arguments.names, input_set.inputs, fixed, strict=True)
     inputs = [

@@ -100,7 +100,8 @@ def with_distribution(
         # Tables of sines and the like repeat themselves in some pattern, which single places break.
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
     change = _change_of(distribution, prepared.large_sign or 1.0)
-    if distribution is Distribution.SPARSE and prepared.input_uses.asks_signs:
+    uses = prepared.float_uses if distribution is Distribution.SPARSE else None
+    if uses is not None and uses.asks_signs:
         change = sparse_with_signs
     if distribution is Distribution.FEW:
         return _one_changed(input_set, change, kept)
@@ -170,7 +171,7 @@ def _with_level_slices(prepared: PreparedWorkload, input_set: InputSet) -> Input
     if not prepared.divides_sums:
         return input_set
     if prepared.defined.level_inputs is None:
-        ordinary = prepared.input_set(PREPARATION_SEED)
+        ordinary = prepared.shared_set(PREPARATION_SEED)
 
         def is_taken(chosen: frozenset[int]) -> bool:
             # Where nothing is rounded: else a number may be what rounding left of none.

@@ -88,13 +88,14 @@ def with_extreme_rows(
     """Return a set with such rows; itself where no input is a mask, shares or labels of a loss."""
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
-    inputs = list(input_set.inputs)
+    inputs, uses = list(input_set.inputs), prepared.float_uses
     for index, (name, tensor) in enumerate(
         zip(input_set.arguments.names, input_set.inputs, strict=True)
     ):
         if name in constants or fixed[index] or not tensor.numel() or tensor.dtype in FLOAT8:
             continue
-        if index in prepared.input_uses.soft and tensor.is_floating_point():
+        is_soft = uses is not None and index in uses.soft and tensor.is_floating_point()
+        if is_soft:
             changed = _with_soft_labels(tensor, generator)
         elif _is_mask(tensor):
             changed = _with_whole_rows(tensor, generator, rows)
@@ -106,7 +107,7 @@ def with_extreme_rows(
         else:
             changed = _with_ignored(prepared, index, tensor, generator)
         # Biases take the place of zeros that were added, and shares that of labels.
-        is_free = _is_added(tensor) or index in prepared.input_uses.soft
+        is_free = _is_added(tensor) or is_soft
         bound = structures(tensor) - {"labels"} if is_free else structures(tensor)
         if changed is not tensor and bound <= structures(changed):
             inputs[index] = changed

@@ -69,7 +69,7 @@ def small_slices(prepared: PreparedWorkload) -> SmallSlices:
     Of inputs a set is tried that is smaller as a whole.
     """
     has_variances = any(rule.is_free and rule.keeps_sign for rule in prepared.rules)
-    ordinary = prepared.input_set(PREPARATION_SEED)
+    ordinary = prepared.shared_set(PREPARATION_SEED)
     smaller = [
         by_block(tensor, lambda values: values * _TRIED_FACTOR)
         if tensor.dtype in _LEAST_EXPONENT and not prepared.fixed_inputs[index]
@@ -77,7 +77,7 @@ def small_slices(prepared: PreparedWorkload) -> SmallSlices:
         for index, tensor in enumerate(ordinary.inputs)
     ]
     try:
-        pairs = list(zip(ordinary.run(), ordinary.with_inputs(smaller).run(), strict=True))
+        pairs = list(zip(ordinary.own(), ordinary.with_inputs(smaller).own(), strict=True))
     except TaskInvalidError:
         pairs = []
     of_inputs = any(_keeps_size(one, other) for one, other in pairs)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-count = 512
+count = 16384
 nodes = 50000
 width = 64
 
