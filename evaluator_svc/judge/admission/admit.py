@@ -1,6 +1,6 @@
 """Admission of a task: everything that is to be known before money is spent on it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -13,11 +13,16 @@ from evaluator_svc.judge.admission.answer_check import (
     check_answers,
     settle_exact,
 )
-from evaluator_svc.judge.admission.other_sizes import usable
-from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
+from evaluator_svc.judge.admission.generated_admissions import (
+    admissions_beside_largest,
+    changeable_sizes,
+    changed_kinds,
+    generated_admissions,
+)
 from evaluator_svc.judge.admission.stages import Stages
 from evaluator_svc.judge.admission.untried import untried_arguments
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
+from evaluator_svc.judge.admission.workload_admission import exported_program, workload_admission
 from evaluator_svc.judge.baselines import (
     COMPILE,
     EAGER,
@@ -28,11 +33,7 @@ from evaluator_svc.judge.baselines import (
     settled_baseline,
 )
 from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
-from evaluator_svc.judge.graph.arithmetic_estimate import arithmetic_estimate
-from evaluator_svc.judge.graph.cost import count_cost
-from evaluator_svc.judge.graph.graph import export_program, graph_of
 from evaluator_svc.judge.graph.redundancy import find_redundancies
-from evaluator_svc.judge.graph.traffic import count_traffic, traffic_bound_ns
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload, keeping_sets
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
@@ -44,14 +45,11 @@ from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
 from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.measurement import MeasurementSettings
-from evaluator_svc.sizes.generated_workloads import beside_largest, generated_workloads
 from kernel_foundry.domain.admission import (
     Admission,
     Distribution,
-    GraphNode,
     TensorRole,
     ValueRange,
-    WorkloadAdmission,
 )
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
@@ -60,10 +58,6 @@ from kernel_foundry.errors import TaskInvalidError
 
 _NETWORK_PARAMETERS: Final = 40
 """Parameter tensors from which on a reference is a network of many kernels."""
-_BESIDE_BYTES: Final = {True: 1 << 31, False: 1 << 27}
-"""Most inputs, parameters and outputs of a workload beside the largest, on a GPU and a CPU…"""
-_BESIDE_NS: Final = 1e8
-"""…and the longest that eager PyTorch may take there: judging it costs a few times that."""
 
 
 @dataclass(slots=True)
@@ -114,7 +108,7 @@ def admit_task(
             prepared = _fitting(task, prepare, memory_bytes)
     except _DoesNotFitError as error:
         return _refused(task, device, fallback, str(error))
-    if changed := _changed_kinds(prepared):
+    if changed := changed_kinds(prepared):
         return _refused(task, device, fallback, *changed)
     # Begun here, for it takes seconds until they are ready.
     with compilers(memory.torch_device, at_once=any(map(_is_network, prepared))):
@@ -140,8 +134,10 @@ def admit_task(
             with stages.stage("graph"):
                 workloads, programs = [], []
                 for item in prepared:
-                    program = _program(item, found)
-                    workloads.append(_workload_admission(item, program, device, peaks, found))
+                    program = exported_program(item, found.warnings)
+                    workloads.append(
+                        workload_admission(item, program, device, peaks, found.warnings)
+                    )
                     # It holds its inputs and weights.
                     programs.append(None if item.is_large else program)
             with stages.stage("redundancies"):
@@ -174,11 +170,13 @@ def admit_task(
     untried: tuple[str, ...] = ()
     with stages.stage("generated"), threads_for(prepared), keeping_sets(prepared):
         if not found.refusals:
-            sizes = _size_groups(task, prepared)
-            workloads += _generated(
+            sizes = changeable_sizes(task, prepared)
+            workloads += generated_admissions(
                 task, sizes, prepared, device, peaks, prepare, answers.tolerance, memory
             )
-            workloads += _beside_largest(task, sizes, prepared, workloads, measured, prepare)
+            workloads += admissions_beside_largest(
+                task, sizes, prepared, workloads, measured, prepare
+            )
             untried = untried_arguments(task, sizes, prepared, workloads)
     workloads = [
         replace(
@@ -294,142 +292,11 @@ def _least_bytes(task: Task, workload: Workload) -> int:
         module.close()
 
 
-def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
-    """Return refusals for tensors whose rank or dtype differs between workloads."""
-    first = [(t.name, t.dtype, len(t.shape)) for t in prepared[0].tensors]
-    return [
-        f"{item.workload.name}: ranks, dtypes and names must be those of"
-        f" {prepared[0].workload.name}"
-        for item in prepared[1:]
-        if [(t.name, t.dtype, len(t.shape)) for t in item.tensors] != first
-    ]
-
-
 def admission_sets(item: PreparedWorkload) -> list[InputSet]:
     """Return the input sets that baselines are timed on."""
     # No cache holds what a large workload reads, so one set of it will do.
     seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
     return [item.input_set(seed) for seed in seeds]
-
-
-def _size_groups(task: Task, prepared: Sequence[PreparedWorkload]) -> SizeGroups:
-    """Return what can change; nothing where the task names held-out workloads."""
-    if any(item.workload.held_out for item in prepared):
-        return SizeGroups()
-    return find_size_groups(task, prepared[0])
-
-
-def _generated(
-    task: Task,
-    sizes: SizeGroups,
-    prepared: Sequence[PreparedWorkload],
-    device: DeviceSpec,
-    peaks: Peaks,
-    prepare: Callable[[Workload], PreparedWorkload],
-    tolerance: Tolerance,
-    memory: JudgeMemory,
-) -> list[WorkloadAdmission]:
-    """Return the workloads of other sizes that the task can be judged on."""
-    first = prepared[0]
-    admitted = []
-    for ways in generated_workloads(sizes.groups, sizes.numbers):
-        items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
-        item = next((i for i in items if i is not None and not _changed_kinds((first, i))), None)
-        if item is not None:
-            found = _Findings()  # of sizes that nobody asked for
-            facts = _workload_admission(item, _program(item, found), device, peaks, found)
-            admitted.append(replace(facts, is_generated=True))
-    return admitted
-
-
-def _beside_largest(
-    task: Task,
-    sizes: SizeGroups,
-    prepared: Sequence[PreparedWorkload],
-    admitted: Sequence[WorkloadAdmission],
-    measured: Mapping[str, Sequence[Baseline]],
-    prepare: Callable[[Workload], PreparedWorkload],
-) -> list[WorkloadAdmission]:
-    """Return a workload beside the largest timed one, where that costs little.
-
-    Nothing is asked of it but that the module runs with it: so near to an admitted one it is
-    defined and conditioned as well.
-    """
-    timed = [item for item in prepared if not item.workload.held_out]
-    largest = max(timed, key=lambda item: item.sizes.set_bytes)
-    is_gpu = largest.module.device.type == "cuda"
-    eager = [b.timing.median_ns for b in measured[largest.workload.name] if b.name == EAGER]
-    # A GPU's own assertion, on an index that is out of range there, would end the judge.
-    is_unsafe = is_gpu and largest.may_assert
-    is_cheap = largest.sizes.set_bytes <= _BESIDE_BYTES[is_gpu] and min(eager) <= _BESIDE_NS
-    if is_unsafe or not is_cheap or not largest.is_repeatable:
-        return []
-    facts = next(w for w in admitted if w.workload == largest.workload.name)
-    for workload in beside_largest(task, sizes.groups):
-        try:
-            item = prepare(workload)
-        except TaskInvalidError:
-            continue
-        if not _changed_kinds((largest, item)):
-            beside = replace(
-                facts,
-                workload=workload.name,
-                held_out=True,
-                tensors=item.tensors,
-                scalars=item.scalars,
-                graph=(),
-                reference_bytes=item.sizes.reference_bytes,
-                is_generated=True,
-            )
-            return [beside]
-    return []
-
-
-def _workload_admission(
-    item: PreparedWorkload,
-    program: ExportedProgram | None,
-    device: DeviceSpec,
-    peaks: Peaks,
-    found: _Findings,
-) -> WorkloadAdmission:
-    """Return the facts of a workload, without times."""
-    graph = _graph(item, program, found)
-    cost = count_cost(item.product_flops, graph)
-    traffic = count_traffic(item.tensors, graph)
-    estimate = arithmetic_estimate(cost, peaks, tf32=item.task.tf32)
-    return WorkloadAdmission(
-        workload=item.workload.name,
-        held_out=item.workload.held_out,
-        tensors=item.tensors,
-        scalars=item.scalars,
-        graph=graph,
-        flops=cost.flops,
-        minimal_bytes=traffic.bytes,
-        traffic_bound_ns=traffic_bound_ns(traffic, cache_bytes=device.cache_bytes, peaks=peaks),
-        arithmetic_estimate_ns=estimate.time_ns,
-        arithmetic_unit=estimate.unit,
-        reference_bytes=item.sizes.reference_bytes,
-        baselines=(),
-    )
-
-
-def _program(item: PreparedWorkload, found: _Findings) -> ExportedProgram | None:
-    """Return a reference as torch.export follows it, or None, of which a warning tells."""
-    try:
-        return export_program(*item.shared_set(ADMISSION_SEEDS[0]).callable_model())
-    except TaskInvalidError as error:
-        found.warnings.append(f"no operator graph: {error.message}")
-        return None
-
-
-def _graph(
-    item: PreparedWorkload, program: ExportedProgram | None, found: _Findings
-) -> tuple[GraphNode, ...]:
-    try:
-        return () if program is None else graph_of(program, item.tensors)
-    except TaskInvalidError as error:
-        found.warnings.append(f"no operator graph: {error.message}")
-        return ()
 
 
 def _is_network(item: PreparedWorkload) -> bool:
