@@ -1,7 +1,7 @@
 """A run's books in the terminal: what each model took, and what came of repairs and lessons."""
 
 from rich.box import SIMPLE
-from rich.table import Table
+from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.account import ModelSpend, RepairCount
@@ -24,7 +24,9 @@ def show_account(console: PrintableConsole, asked: AccountAnswer) -> None:
 
 
 def _spend_table(spend: tuple[ModelSpend, ...]) -> Table:
-    table = Table("model", box=SIMPLE)
+    table = Table(
+        Column("model", overflow="fold"), box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     for heading in ("requests", "retries", "prompt tokens", "completion tokens", "USD"):
         table.add_column(heading, justify="right")
     for model in spend:

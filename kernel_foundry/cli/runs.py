@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 from rich.text import Text
 
 from kernel_foundry.cli.account import show_account
@@ -20,6 +18,7 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_exact, print_json, print_text
+from kernel_foundry.cli.runs_candidate import candidate_command, diff_command
 from kernel_foundry.cli.runs_delete import delete_command
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
@@ -51,6 +50,8 @@ command.add_command(replay_command)
 command.add_command(exchanges_command)
 command.add_command(record_command)
 command.add_command(delete_command)
+command.add_command(candidate_command)
+command.add_command(diff_command)
 
 
 @command.command("list")
@@ -63,30 +64,23 @@ def list_runs(as_json: bool, **targets: Any) -> int:
     if as_json:
         print_json([_run_object(run) for run in runs])
         return 0
-    table = Table(
-        Column("run", no_wrap=True),  # its name is what the other commands take
-        "state",
-        Column("judged", justify="right"),
-        "best",
-        Column("USD", justify="right"),
-        box=SIMPLE,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    console = PrintableConsole()
+    if not runs:
+        console.print(f"no runs yet: `{as_called('optimize TASK')}` makes one")
     for run in runs:
-        created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
-        table.add_row(
-            run.spec.name,
-            run.state.value,
-            str(run.evaluation_count),
-            headline_text(run.best_speedup, run.best_speedup_interval),
-            f"{run.cost_usd:.2f}",
-        )
-        about = f"  {run.spec.task.name} on {run.spec.device}"
-        table.add_row(about, "", "", created, style="dim")
-    makes_one = f"no runs yet: `{as_called('optimize TASK')}` makes one"
-    PrintableConsole().print(table if runs else makes_one)
+        _show_listed(console, run)
     return 0
+
+
+def _show_listed(console: PrintableConsole, run: Run) -> None:
+    """Lines of one run: a table with its name as a column cuts the others in narrow terminals."""
+    created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
+    best = headline_text(run.best_speedup, run.best_speedup_interval)
+    counts = f"  {run.state.value:<11} {run.evaluation_count:>5} judged  {best}"
+    about = f"  {run.spec.task.name} on {run.spec.device}, {created}, {run.cost_usd:.2f} USD"
+    console.print(one_line(run.spec.name), style="bold", highlight=False, soft_wrap=True)
+    console.print(counts, highlight=False, soft_wrap=True)
+    console.print(one_line(about), style="dim", highlight=False, soft_wrap=True)
 
 
 @command.command()

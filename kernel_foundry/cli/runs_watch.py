@@ -71,10 +71,11 @@ def event_object(event: RunEvent) -> dict[str, Any]:
     """Return the `--json` object of an event."""
     if event.archived is None:
         return {"sequence": event.sequence, "state": event.state.value if event.state else None}
-    return {"sequence": event.sequence, **_archived_object(event.archived)}
+    return {"sequence": event.sequence, **archived_object(event.archived)}
 
 
-def _archived_object(archived: ArchivedEvaluation) -> dict[str, Any]:
+def archived_object(archived: ArchivedEvaluation) -> dict[str, Any]:
+    """Return the `--json` object of an evaluation."""
     candidate, evaluation = archived.candidate, archived.evaluation
     return {
         "candidate": candidate.digest,

@@ -5,7 +5,7 @@ from typing import Final
 
 from rich.box import SIMPLE
 from rich.columns import Columns
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from kernel_foundry.cli.account import show_account
@@ -110,7 +110,9 @@ def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print each island's statistics, unless there is no evaluation yet."""
     if not stats.evaluation_count or not stats.islands:
         return
-    table = Table("island", "elites", "QD score", "best fitness", "migrations", box=SIMPLE)
+    name = Column("island", no_wrap=True)
+    figures = ("elites", "QD score", "best fitness", "migrations")
+    table = Table(name, *figures, box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
     for island in stats.islands:
         best = "–" if island.objective_max is None else f"{island.objective_max:.3f}"
         row = (str(island.elite_count), f"{island.qd_score:.2f}", best, str(island.migrations))

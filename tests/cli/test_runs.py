@@ -14,6 +14,7 @@ from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.cli.conftest import environment_of, run_kfoundry
 from tests.domain_values import run_spec
@@ -134,6 +135,9 @@ def test_deleted_run_is_gone_with_what_was_kept_of_it(store_folder: Path) -> Non
     [
         (("watch", "nothing"), 2, "nothing"),
         (("watch", "--after", "-1"), 2, "x>=0"),
+        (("candidate", "9"), 2, "no evaluation 9"),
+        (("candidate", "0000000000"), 2, "no candidate of the store"),
+        (("diff", "1", "../x"), 2, "first four or more"),
         (("export", "nothing", "--out", "x.gz"), 2, "nothing"),
         (("export", "first"), 2, "--out"),
         (("import", "missing.gz"), 2, "missing.gz"),
@@ -173,3 +177,24 @@ async def _add_again(archive: LocalArchive) -> None:
     (first,) = await archive.evaluations("first", limit=1)
     await archive.add("first", first.candidate, first.evaluation, request_id="again")
     await archive.close()
+
+
+def test_any_candidate_is_found_and_two_are_compared(store_folder: Path) -> None:
+    first = json.loads(run_kfoundry(store_folder, "runs", "candidate", "1", "--json").stdout)
+    text = run_kfoundry(store_folder, "runs", "candidate", first["candidate"][:8])
+    assert text.returncode == 0, text.stderr
+    assert text.stdout == first["text"]
+    assert split(text.stdout).digest == first["candidate"]
+    diff = run_kfoundry(store_folder, "runs", "diff", first["candidate"], "3", "--run", "first")
+    assert diff.stdout.startswith(f"--- {first['candidate'][:12]}.md\n+++ ")
+    changed = [line for line in diff.stdout.splitlines()[3:] if line[0] in "+-"]
+    assert changed == ["-// 0", "+// 2"]
+
+
+def test_lists_are_whole_in_a_narrow_terminal(store_folder: Path) -> None:
+    environment = {**environment_of(store_folder), "COLUMNS": "60"}
+    for words in (("list",), ("show",)):
+        result = run_kfoundry(store_folder, "runs", *words, environment=environment)
+        assert result.returncode == 0, result.stderr
+        assert "…" not in result.stdout
+        assert max(map(len, result.stdout.splitlines())) <= 60
