@@ -37,6 +37,7 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
+    "mcp": "Serve a coding agent: judge kernels as its tool.",
     "suite": "Optimise many tasks as one job, and report on them.",
     "export": "Write a winner as a file for your own program.",
     "runs": "List, show, watch, report, copy, replay and delete runs.",

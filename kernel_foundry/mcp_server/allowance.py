@@ -1,0 +1,42 @@
+"""What one server may spend: evaluations, and seconds of work."""
+
+from dataclasses import dataclass, field
+
+from kernel_foundry.errors import InvalidArgumentError
+
+
+@dataclass(slots=True, kw_only=True)
+class Allowance:
+    """Counts what was used of two budgets, and refuses what goes beyond them."""
+
+    evaluations: int
+    """Most evaluations, those of runs and configurations of sweeps among them."""
+    seconds: float
+    """Most wall-clock seconds of calls; a call that has begun is not cut off."""
+    used_evaluations: int = field(default=0, init=False)
+    used_seconds: float = field(default=0.0, init=False)
+
+    @property
+    def left(self) -> int:
+        """Evaluations that are left."""
+        return self.evaluations - self.used_evaluations
+
+    def take(self, evaluations: int) -> None:
+        """Count evaluations that are about to be made.
+
+        Raises:
+            InvalidArgumentError: there are not so many left, or no time.
+        """
+        if self.used_seconds >= self.seconds:
+            raise InvalidArgumentError(
+                f"the budget of {self.seconds:g} seconds is used up: the server's user may start "
+                "it again with a larger `--seconds`",
+                field="seconds",
+            )
+        if evaluations > self.left:
+            raise InvalidArgumentError(
+                f"{evaluations} evaluations asked for, {self.left} of {self.evaluations} left: ask "
+                "for fewer, or the server's user may start it again with more `--evaluations`",
+                field="evaluations",
+            )
+        self.used_evaluations += evaluations
