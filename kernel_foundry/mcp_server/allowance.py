@@ -21,11 +21,11 @@ class Allowance:
         """Evaluations that are left."""
         return self.evaluations - self.used_evaluations
 
-    def take(self, evaluations: int) -> None:
-        """Count evaluations that are about to be made.
+    def check_time(self) -> None:
+        """Refuse a call when the time is used up.
 
         Raises:
-            InvalidArgumentError: there are not so many left, or no time.
+            InvalidArgumentError: it is.
         """
         if self.used_seconds >= self.seconds:
             raise InvalidArgumentError(
@@ -33,6 +33,13 @@ class Allowance:
                 "it again with a larger `--seconds`",
                 field="seconds",
             )
+
+    def take(self, evaluations: int) -> None:
+        """Count evaluations that are about to be made.
+
+        Raises:
+            InvalidArgumentError: there are not so many left.
+        """
         if evaluations > self.left:
             raise InvalidArgumentError(
                 f"{evaluations} evaluations asked for, {self.left} of {self.evaluations} left: ask "

@@ -41,7 +41,7 @@ class Worker:
         """Return what `work` gives.
 
         Raises:
-            ToolError: it raised one of our errors, in words for the agent.
+            ToolError: the time is used up, or it raised one of our errors; in words for the agent.
         """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
 
@@ -53,6 +53,7 @@ class Worker:
     def _work(self, work: Callable[[Foundry], T]) -> T:
         started_s = time.monotonic()
         try:
+            self._allowance.check_time()
             if self._foundry is None:
                 self._foundry = connect(self._targets)
             return work(self._foundry)

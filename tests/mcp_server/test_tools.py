@@ -92,6 +92,14 @@ async def test_hostile_arguments_are_refused_or_shown_as_text(
         assert "0 of 2 left" in beyond
 
 
+@pytest.mark.slow
+async def test_no_tool_works_on_when_the_time_is_used_up(agent_folder: Path, served: str) -> None:
+    async with agent_of(agent_folder, served, "--seconds", "1e-9") as agent:
+        await _answer(agent, "devices")
+        for tool, arguments in (("devices", {}), ("admit", {"task": "relu.py"})):
+            assert "seconds is used up" in await _refusal(agent, tool, **arguments)
+
+
 def test_without_the_sdk_the_extra_is_named(agent_folder: Path) -> None:
     (agent_folder / "mcp.py").write_text("raise ModuleNotFoundError('no mcp here')\n")
     result = run_kfoundry(agent_folder, "mcp")
