@@ -22,8 +22,9 @@ FULL: Final = "full"
 ABLATED: Final = tuple(
     name
     for name in mechanisms.MECHANISMS
-    # Lessons are part of the experience library; the choice among models needs several.
-    if name not in (mechanisms.LESSONS, mechanisms.MODEL_WEIGHTS)
+    # Lessons are part of the experience library; the choice among models needs several; no run
+    # here has an earlier one's winner to begin with.
+    if name not in (mechanisms.LESSONS, mechanisms.MODEL_WEIGHTS, mechanisms.SHELF)
 )
 """Mechanisms that are taken away, one by one, unless others are named."""
 

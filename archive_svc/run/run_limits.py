@@ -8,6 +8,7 @@ from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.name import check_name
+from kernel_foundry.domain.operator_list import operators_fault
 from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.errors import InvalidArgumentError
@@ -31,6 +32,9 @@ def check_spec(spec: RunSpec) -> None:
     fault = material_fault(spec.materials)
     if fault:
         raise InvalidArgumentError(fault, field="materials")
+    fault = operators_fault(spec.operators)
+    if fault:
+        raise InvalidArgumentError(fault, field="operators")
     length = sum(len(source.device_code) + len(source.plan) for source in spec.first_candidates)
     if length > LONGEST_CANDIDATE:
         raise InvalidArgumentError(

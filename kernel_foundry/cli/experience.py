@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.experience_kernels import kernels
 from kernel_foundry.cli.experience_transfer import (
     add,
     all_lessons,
@@ -52,6 +53,7 @@ def command() -> None:
 command.add_command(add)
 command.add_command(export_command)
 command.add_command(import_command)
+command.add_command(kernels)
 
 
 @command.command("list")

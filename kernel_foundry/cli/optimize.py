@@ -125,7 +125,8 @@ class StopShare(click.ParamType[float]):
     metavar="FILE|RUN",
     help="Begin with a candidate file (.md) or the elites of another run, which are judged first "
     "if they bind to TASK, or show the models code (.cu, .cpp, .h, .py), which is never run; "
-    "repeatable. A resumed run does not judge those that were left.",
+    "repeatable. A resumed run does not judge those that were left. Verified kernels of earlier "
+    "runs of like tasks come by themselves, see `experience kernels` and --without shelf.",
 )
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")

@@ -62,6 +62,9 @@ class RunSpec:
     """Code that models are shown to start from."""
     first_candidates: tuple[KernelSource, ...] = ()
     """Judged before any is proposed: the first parents."""
+    operators: tuple[str, ...] = ()
+    """Of the admitted reference, see `domain.operator_list`: what later runs find its winner by.
+    Empty where the reference cannot be exported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

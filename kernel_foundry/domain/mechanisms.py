@@ -48,6 +48,9 @@ META_PROMPTS: Final = "meta_prompts"
 MATERIALS: Final = "materials"
 """Code to start from in prompts of first candidates. Not in `MECHANISMS`: give none instead."""
 
+SHELF: Final = "shelf"
+"""Winners of earlier runs: judged first where they bind, and shown in prompts."""
+
 MODEL_WEIGHTS: Final = "model_weights"
 """Which of several models is asked, by what each gained per dollar."""
 
@@ -65,5 +68,6 @@ MECHANISMS: Final = (
     LESSONS,
     EXPERIENCE,
     META_PROMPTS,
+    SHELF,
     MODEL_WEIGHTS,
 )

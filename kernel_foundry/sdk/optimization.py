@@ -13,7 +13,9 @@ from typing import Final
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.domain.model_limit import ModelLimit, limits_text
+from kernel_foundry.domain.operator_list import operator_list
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, TaskBeyondModelsError
@@ -24,7 +26,8 @@ from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.lease import held
 from kernel_foundry.sdk.loop.progress import Listener, RunResult
-from kernel_foundry.sdk.starting_point import starting_point
+from kernel_foundry.sdk.shelf import shelf_kernels
+from kernel_foundry.sdk.starting_point import starting_point, with_shelf
 from kernel_foundry.sdk.sweep_files import keeping_sweeps
 
 _EVALUATIONS_OF_A_GPU: Final = 2
@@ -65,8 +68,15 @@ async def optimize(
         language=language,
         device=judge,
     )
+    name = run or f"{task.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    operators = operator_list(admission)
+    if SHELF not in without:
+        kernels = await shelf_kernels(services.archive, operators, language=language, but=name)
+        begun = await with_shelf(
+            begun, kernels, evaluator=services.evaluator, task=task, device=judge
+        )
     spec = RunSpec(
-        name=run or f"{task.name}-{time.strftime('%Y%m%d-%H%M%S')}",
+        name=name,
         task=task,
         language=language,
         device=judge,
@@ -78,6 +88,7 @@ async def optimize(
         stop_at=budget.stop_at,
         materials=begun.materials,
         first_candidates=begun.candidates,
+        operators=operators,
     )
     created = await services.archive.create_run(spec)
     return await _evolve(services, created, budget, limits, in_flight, listener)

@@ -11,12 +11,18 @@ from typing import Final
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.material import LONGEST_MATERIAL, Material, material_fault
+from kernel_foundry.domain.material import (
+    LONGEST_MATERIAL,
+    MOST_MATERIALS,
+    Material,
+    material_fault,
+)
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError
 from kernel_foundry.plan.candidate_text import ExtractionError, render, split
 from kernel_foundry.ports import Archive, Evaluator
+from kernel_foundry.sdk.shelf import ShelfKernel
 from kernel_foundry.text_file import read_text_file
 
 CANDIDATE_SUFFIX: Final = ".md"
@@ -70,9 +76,8 @@ async def starting_point(
             materials.append(Material(name=path.name, text=read_text_file(path, LONGEST_MATERIAL)))
             continue
         for name, found in await _candidates(path, str(source), archive):
-            request = EvaluationRequest(task=task, device=device, source=found, build_only=True)
             is_spoken = found.language is language
-            if is_spoken and (await evaluator.evaluate(request)).outcome in _BINDS:
+            if is_spoken and await _binds(found, evaluator, task, device):
                 candidates[found.digest] = found
             else:
                 text = render(found)
@@ -81,6 +86,44 @@ async def starting_point(
     if fault:
         raise InvalidArgumentError(f"to start from: {fault}", field="start_from")
     return StartingPoint(candidates=tuple(candidates.values()), materials=tuple(materials))
+
+
+async def with_shelf(
+    begun: StartingPoint,
+    kernels: Sequence[ShelfKernel],
+    *,
+    evaluator: Evaluator,
+    task: Task,
+    device: str,
+) -> StartingPoint:
+    """Return `begun` with kernels of the shelf behind what the user gave, as far as there is room.
+
+    All are shown; those for the same graph that build and bind for the task are first parents too.
+
+    Args:
+        begun: What the user gave.
+        kernels: In the run's language.
+        evaluator: Says what binds.
+        task: Of the run.
+        device: Id or kind.
+    """
+    candidates = {source.digest: source for source in begun.candidates}
+    materials = list(begun.materials)
+    for kernel in kernels:
+        source, material = kernel.winner.candidate.source, kernel.material
+        if material is not None and len(materials) < MOST_MATERIALS:
+            materials.append(material)
+        if not kernel.computes_the_same or source.digest in candidates:
+            continue
+        length = sum(len(s.device_code) + len(s.plan) for s in (*candidates.values(), source))
+        if length <= LONGEST_CANDIDATE and await _binds(source, evaluator, task, device):
+            candidates[source.digest] = source
+    return StartingPoint(candidates=tuple(candidates.values()), materials=tuple(materials))
+
+
+async def _binds(source: KernelSource, evaluator: Evaluator, task: Task, device: str) -> bool:
+    request = EvaluationRequest(task=task, device=device, source=source, build_only=True)
+    return (await evaluator.evaluate(request)).outcome in _BINDS
 
 
 async def _candidates(path: Path, source: str, archive: Archive) -> list[tuple[str, KernelSource]]:

@@ -1,11 +1,20 @@
 """`kfoundry experience`: lists, finds, adds and copies lessons."""
 
+import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from archive_svc.archive import LocalArchive
+from kernel_foundry.domain.archive import RunState
+from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.cli.conftest import run_kfoundry
+from tests.domain_values import run_spec
 
 HALF_EMPTY = (
     "--symptom", "Half of the lanes idle on rows of sixteen elements.",
@@ -88,3 +97,24 @@ def test_bad_input_is_named(tmp_path: Path, arguments: tuple[str, ...], said: st
     ended = run_kfoundry(tmp_path, "experience", *arguments)
     assert ended.returncode == 2
     assert said in " ".join(ended.stderr.split())
+
+
+def test_a_winner_is_listed_as_a_kernel_until_its_run_is_deleted(tmp_path: Path) -> None:
+    async def fill() -> None:
+        archive = LocalArchive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
+        spec = run_spec("fast", operators=("aten.relu.default float32 8x64",))
+        await archive.create_run(spec)
+        source = KernelSource(language=Language.SYCL, device_code="// relu", plan="pass")
+        request = EvaluationRequest(task=spec.task, device="", source=source)
+        verdict = replace(await FakeEvaluator().evaluate(request), is_final=True)
+        await archive.add("fast", Candidate(source=source), verdict, request_id="1")
+        await archive.finish_run("fast", RunState.FINISHED)
+        await archive.close()
+
+    asyncio.run(fill())
+    (kernel,) = _json(tmp_path, "kernels", "--language", "sycl")
+    assert kernel["run"] == "fast"
+    assert kernel["operators"] == ["aten.relu.default float32 8x64"]
+    assert _json(tmp_path, "kernels", "--language", "cuda") == []
+    assert run_kfoundry(tmp_path, "runs", "delete", "fast").returncode == 0
+    assert "no such kernel" in run_kfoundry(tmp_path, "experience", "kernels").stdout

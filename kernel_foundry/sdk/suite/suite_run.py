@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kernel_foundry.domain.archive import LEASE_SECONDS, Run, RunBudget, RunState
+from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.errors import (
     BackendUnavailableError,
     CorruptArchiveError,
@@ -256,7 +257,8 @@ class _SuiteRun:
                 strategy=plan.strategy,
                 seed=entry.seed,
                 in_flight=plan.in_flight,
-                without=plan.without,
+                # Runs of a suite are compared: none of them may begin with another's winner.
+                without=tuple(dict.fromkeys((*plan.without, SHELF))),
                 start_from=starting_points(plan.start_from, entry.task.name, self._store),
                 listener=listen,
             )
