@@ -74,9 +74,9 @@ def named_models(entries: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(entry: str) -> tuple[str, str]:
-    """Return (role or "", model) of an entry; a "=" behind a provider is the model's own."""
+    """Return (role or "", model); a "=" behind a provider or an agent is the model's own."""
     role, sign, model = entry.partition("=")
-    return (role, model) if sign and "/" not in role else ("", entry)
+    return (role, model) if sign and not {"/", ":"} & set(role) else ("", entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

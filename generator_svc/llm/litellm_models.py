@@ -1,4 +1,4 @@
-"""`LanguageModels` by LiteLLM, which is loaded by the first call that needs it: recipes do not.
+"""`LanguageModels` by LiteLLM, which the first call that needs it loads: recipes, agents do not.
 
 Loading takes seconds, so it happens in a thread; the event loop keeps serving.
 """
@@ -12,11 +12,12 @@ from functools import partial
 from types import ModuleType
 from typing import Final, cast
 
-from generator_svc.llm import recipes_model
+from generator_svc.llm import agent_models, recipes_model
 from generator_svc.llm.answer_time import answer_seconds
 from generator_svc.llm.catalogue import RECIPES, check_model_name, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.llm.retrying import ModelRetryPolicy, Retries
+from kernel_foundry.domain.agents import is_agent
 
 _ENVIRONMENT: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it downloads its cost table at import
@@ -25,7 +26,7 @@ _ENVIRONMENT: Final = {
 
 
 class LiteLlmModels:
-    """Every model that LiteLLM reaches, and `recipes`.
+    """Every model that LiteLLM reaches, coding agents, and `recipes`.
 
     Args:
         timeout_seconds: Of one attempt; None: as the environment says, see `answer_seconds`.
@@ -52,7 +53,9 @@ class LiteLlmModels:
 
     async def check(self, models: tuple[str, ...]) -> None:
         """See `LanguageModels.check`."""
-        named = [model for model in models if model != RECIPES]
+        for model in filter(is_agent, models):
+            agent_models.check(model)
+        named = [model for model in models if model != RECIPES and not is_agent(model)]
         if not named:
             return
         for model in named:
@@ -65,6 +68,8 @@ class LiteLlmModels:
         """See `LanguageModels.facts`."""
         if model == RECIPES:
             return recipes_model.FACTS
+        if is_agent(model):
+            return agent_models.FACTS
         sdk = await self._sdk()
         return cast("ModelFacts", sdk.facts(model))
 
@@ -74,9 +79,7 @@ class LiteLlmModels:
             return await self._retries.ask(
                 request, lambda _: recipes_model.answer(request.assignment)
             )
-        sdk = await self._sdk()
-        attempt = partial(sdk.attempt, request=request, timeout_seconds=self._timeout_seconds)
-        return await self._retries.ask(request, attempt)
+        return await self._retries.ask(request, partial(self._attempt, request=request))
 
     async def list_models(self) -> tuple[str, ...]:
         """See `LanguageModels.list_models`; needs no LiteLLM."""
@@ -86,6 +89,12 @@ class LiteLlmModels:
         """See `LanguageModels.close`; loads nothing."""
         if self._loaded is not None:
             await self._loaded.close()
+
+    async def _attempt(self, model: str, request: ModelRequest) -> ModelReply:
+        if is_agent(model):
+            return await agent_models.attempt(model, request, self._timeout_seconds)
+        sdk = await self._sdk()
+        return cast("ModelReply", await sdk.attempt(model, request, self._timeout_seconds))
 
     async def _sdk(self) -> ModuleType:
         async with self._loading:

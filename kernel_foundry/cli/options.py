@@ -1,11 +1,13 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.domain.agents import permit
 from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import LOCAL, SPAWN, Targets
@@ -89,10 +91,21 @@ def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="MODEL",
         envvar="KERNEL_FOUNDRY_MODEL",
+        callback=_permit_agents,
         help="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or recipes (the built-in "
-        "offline generator, the default when no provider key is set); repeat for several. "
+        "offline generator, the default when no provider key is set), or agent:claude, "
+        "agent:codex or agent:COMMAND (a coding agent in a scratch folder, see docs/models.md); "
+        "repeat for several. "
         "memory=MODEL is asked by that expert alone (fusion, memory, parallelism, compute).",
     )(command)
+
+
+def _permit_agents(
+    _context: click.Context, _option: click.Parameter, models: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Let a generator of this process start the agents that its user names."""
+    permit(models, os.environ)
+    return models
 
 
 def degenerate_option(command: Callable[..., Any]) -> Callable[..., Any]:
