@@ -26,7 +26,7 @@ def test_a_run_with_an_agent(folder: Path, served: str) -> None:
     environment = environment_of(folder)
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     model = "agent:python agent.py vary"
-    run = ("--run", "a", "--device", "null:0", "--evaluations", "2", "--json")
+    run = ("--run", "a", "--device", "null:0", "--evaluations", "1", "--json")
     ended = run_kfoundry(
         folder, "optimize", "relu.py", "--model", model, *run,
         evaluator=served, environment=environment,
@@ -35,7 +35,7 @@ def test_a_run_with_an_agent(folder: Path, served: str) -> None:
     shown = run_kfoundry(folder, "runs", "show", "a", "--json", environment=environment)
     spend = json.loads(shown.stdout)["spend"]
     assert spend.keys() == {model}
-    assert 2 <= spend[model]["requests"] <= 10  # some may be in flight when the run ends
+    assert 1 <= spend[model]["requests"] <= 10  # some may be in flight when the run ends
     assert json.loads(ended.stdout)["best"]
     assert model in run_kfoundry(folder, "runs", "exchanges", "a", environment=environment).stdout
 
