@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from kernel_foundry.cli.bench_ablation import ablation
+from kernel_foundry.cli.bench_model import model
 from kernel_foundry.cli.bench_search import search
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
@@ -30,6 +31,7 @@ def command() -> None:
 
 command.add_command(search)
 command.add_command(ablation)
+command.add_command(model)
 
 
 @command.command()

@@ -97,7 +97,7 @@ def capture_program(
             written.
         ProcessLostError: the program ended its process before what was recorded was written.
     """
-    file, model = _file_and_model(program)
+    file, model = file_and_class(program)
     if model and arguments:
         raise InvalidArgumentError(
             f"{program} takes no arguments, got {' '.join(arguments)}; options of capture stand"
@@ -129,8 +129,12 @@ def capture_program(
     )
 
 
-def _file_and_model(program: str) -> tuple[Path, str]:
-    """File and class of "FILE.py:CLASS"; the class is "" where none is named."""
+def file_and_class(program: str) -> tuple[Path, str]:
+    """Return file and class of "FILE.py:CLASS"; the class is "" where none is named.
+
+    Raises:
+        InvalidArgumentError: there is no such file.
+    """
     path, _, model = program.rpartition(":")
     if not path or not model.isidentifier():
         path, model = program, ""
