@@ -49,7 +49,11 @@ def command(
 
     Exit code 0 when the task is admitted, 2 when it is refused, 3 when it is admitted and none of
     the models that `optimize` would ask can do it.
-    """
+
+    \b
+    kfoundry admit examples/softmax.py
+    kfoundry admit my_op.py --device cuda:0 --json
+    """  # noqa: D301  a backspace keeps click from joining the lines
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
     with open_foundry(**targets) as foundry:

@@ -52,7 +52,10 @@ def evaluate(
     """Time to a verdict for CANDIDATES of TASK with a warm judge, with a breakdown by stage.
 
     Admission happens first and is not counted. A second pass finds every object in the cache.
-    """
+
+    \b
+    kfoundry bench evaluate examples/softmax.py my.md
+    """  # noqa: D301  a backspace keeps click from joining the lines
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task)
     verdicts: list[tuple[str, float, Evaluation]] = []

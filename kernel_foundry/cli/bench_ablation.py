@@ -102,7 +102,10 @@ def ablation(
     All runs have the same number of evaluations, and each starts with an empty archive and nothing
     learnt, unless --archive or --generator names a service. Arms are made in turn under each seed,
     and compared in pairs by the best fitness at the end and on the way.
-    """
+
+    \b
+    kfoundry bench ablation examples/softmax.py --seeds 3
+    """  # noqa: D301  a backspace keeps click from joining the lines
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = {path.stem: read_task(path) for path in tasks}
     if len(loaded) < len(tasks):

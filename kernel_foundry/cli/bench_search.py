@@ -84,7 +84,10 @@ def search(
     A landscape holds all variants of a kernel family with their measured times; docs/landscapes.md
     has the format. Each search proposes variants with the archive's strategy and is answered from
     the table, so that hundreds of searches take minutes and no device.
-    """
+
+    \b
+    kfoundry bench search --landscape landscape.json --seeds 100
+    """  # noqa: D301  a backspace keeps click from joining the lines
     chosen = (*landscapes, *files)
     if not chosen:
         raise click.UsageError(

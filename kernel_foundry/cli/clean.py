@@ -20,7 +20,10 @@ def command(dry_run: bool, as_json: bool) -> int:
 
     Runs, lessons, reports and the signing key stay: `kfoundry runs delete` removes runs. The first
     evaluation after it takes longer: peaks are measured and tasks admitted again.
-    """
+
+    \b
+    kfoundry clean --dry-run
+    """  # noqa: D301  a backspace keeps click from joining the lines
     can_go, stays = removable(), user_data()
     if not dry_run:
         clean()

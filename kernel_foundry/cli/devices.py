@@ -23,7 +23,11 @@ def command(as_json: bool, **targets: Any) -> int:
     is missing and why.
 
     Exit code 3 when there is no device to run on.
-    """
+
+    \b
+    kfoundry devices
+    kfoundry devices --evaluator gpuhost:50051 --json
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         capabilities = foundry.capabilities()
     if as_json:

@@ -1,11 +1,13 @@
 """The `kfoundry` command: its sub-commands, loaded when called, and its exit codes."""
 
 import importlib
+import os
 import signal
 import sys
 
 import click
 
+from kernel_foundry.cli.completion import COMPLETE_VARIABLE
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.output import print_text
 from kernel_foundry.errors import (
@@ -44,6 +46,7 @@ _COMMANDS = {
     "clean": "Show what is kept on this machine; remove caches and leftovers.",
     "experience": "List, find, add and copy what earlier candidates taught.",
     "bench": "Measure the system itself.",
+    "completion": "Print a script for completion in your shell.",
 }
 """Command to its short help; the module of the same name is imported when it runs."""
 _MODULES = {"import": "import_tasks"}
@@ -99,12 +102,13 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; SIGTERM acts as Ctrl-C."""
-    print_safely()
+    if not os.environ.get(COMPLETE_VARIABLE):  # click completes, in bytes, and runs nothing then
+        print_safely()
     # A shell that starts a job in the background may have it ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(standalone_mode=False, complete_var=COMPLETE_VARIABLE)
     except click.ClickException as error:
         error.show()
         code = EXIT_BAD_INPUT

@@ -58,7 +58,11 @@ command.add_command(diff_command)
 @json_option
 @target_options
 def list_runs(as_json: bool, **targets: Any) -> int:
-    """List all runs, newest first."""
+    """List all runs, newest first.
+
+    \b
+    kfoundry runs list
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         runs = foundry.runs()
     if as_json:
@@ -94,7 +98,10 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     fitness. Each island searches with an emphasis of its own and has its own elites;
     one that stagnates is given the best of another. The map shows each cell's best. What models
     took, and how repairs ended by kind of finding, comes from the generator, where it is there.
-    """
+
+    \b
+    kfoundry runs show softmax-1
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         stats = foundry.ask_archive(lambda a: a.stats(found.spec.name))
@@ -182,7 +189,11 @@ def best(run: str, as_json: bool, **targets: Any) -> int:
 @click.option("--out", type=click.Path(path_type=Path), help="File to write.")
 @target_options
 def report(run: str, out: Path | None, **targets: Any) -> int:
-    """Write the HTML report of a run: one self-contained file."""
+    """Write the HTML report of a run: one self-contained file.
+
+    \b
+    kfoundry runs report softmax-1 --out softmax.html
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         path = write_report(foundry, found.spec.name, out)

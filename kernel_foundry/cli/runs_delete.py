@@ -16,7 +16,10 @@ def delete_command(runs: tuple[str, ...], **targets: Any) -> int:
 
     What they taught (lessons, guidance in prompts) stays. A run that a loop works on is refused.
     The disk gets the space back with `kfoundry clean`.
-    """
+
+    \b
+    kfoundry runs delete softmax-1 softmax-2
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         for run in runs:
             foundry.delete(run)

@@ -34,7 +34,10 @@ def record_command(
     """Write the evidence record of a run's winner: what was judged, how, on what, and signed.
 
     `kfoundry verify` checks such a file and judges its candidate again.
-    """
+
+    \b
+    kfoundry runs record softmax-1 --out softmax.json
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         record = record_of_run(foundry, run, candidate)
     path = out or Path(f"{record.source.digest[:16]}.record.json")

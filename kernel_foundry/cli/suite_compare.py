@@ -34,7 +34,10 @@ def compare_command(before: str, after: str, as_json: bool, **targets: Any) -> i
     A task's figure is its speed-up over the fastest baseline in AFTER over that in BEFORE. With one
     run of a task on each side its interval holds the noise of measuring alone, and another search
     may end elsewhere: --repeats of `suite run` tells. Figures over all tasks resample tasks.
-    """
+
+    \b
+    kfoundry suite compare monday tuesday
+    """  # noqa: D301  a backspace keeps click from joining the lines
     (old, old_results), (new, new_results) = open_results([before, after], **targets)
     found = compare(old.plan.name, old_results, new.plan.name, new_results)
     if as_json:

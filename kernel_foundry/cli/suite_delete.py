@@ -24,7 +24,10 @@ def delete_command(names: tuple[str, ...], keep_runs: bool, **targets: Any) -> i
 
     What they taught (lessons, guidance in prompts) stays. A suite that a process works on is
     refused. The disk gets the space back with `kfoundry clean`.
-    """
+
+    \b
+    kfoundry suite delete monday tuesday
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with closing(SuiteStore(suites_path())) as store, open_foundry(**targets) as foundry:
         for name in names:
             suite = store.find(name)

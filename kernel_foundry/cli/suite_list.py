@@ -19,7 +19,11 @@ from kernel_foundry.sdk.suite.store.store import SuiteStore
 @click.command("list")
 @json_option
 def list_command(as_json: bool) -> int:
-    """List all suites, newest first."""
+    """List all suites, newest first.
+
+    \b
+    kfoundry suite list
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with closing(SuiteStore(suites_path())) as store:
         suites = [store.find(name) for name in store.names()]
     if as_json:

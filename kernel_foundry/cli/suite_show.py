@@ -52,7 +52,10 @@ def show_command(name: str, as_json: bool, **targets: Any) -> int:
     fast_p is KernelBench's: the share of all tasks that are correct and more than p times faster.
     Geometric mean and median are over solved tasks. Intervals of 95 % are over tasks. Tasks that a
     trivial answer passes are not counted; those that were refused or failed count as not solved.
-    """
+
+    \b
+    kfoundry suite show monday
+    """  # noqa: D301  a backspace keeps click from joining the lines
     ((suite, results),) = open_results([name], **targets)
     if as_json:
         print_json(suite_object(suite, results))
@@ -69,7 +72,11 @@ def show_command(name: str, as_json: bool, **targets: Any) -> int:
 @click.option("--out", type=click.Path(path_type=Path), help="File to write.")
 @target_options
 def report_command(name: str, out: Path | None, **targets: Any) -> int:
-    """Write the HTML report of a suite: one self-contained file."""
+    """Write the HTML report of a suite: one self-contained file.
+
+    \b
+    kfoundry suite report monday --out monday.html
+    """  # noqa: D301  a backspace keeps click from joining the lines
     ((suite, results),) = open_results([name], **targets)
     path = out or suite_report_path(suite.plan.name)
     write_suite_report(suite, results, path)
@@ -91,7 +98,10 @@ def export_command(name: str, out: Path | None, **targets: Any) -> int:
     eval_results.json and baseline_time_KIND.json are what KernelBench's analysis reads; of a suite
     with several of its levels there is one eval_results file for each. `kfoundry export` writes the
     kernels themselves.
-    """
+
+    \b
+    kfoundry suite export monday --out results
+    """  # noqa: D301  a backspace keeps click from joining the lines
     ((suite, results),) = open_results([name], **targets)
     folder = out or Path(suite.plan.name)
     files = {

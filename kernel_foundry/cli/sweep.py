@@ -81,7 +81,10 @@ def command(
 
     Each is built, verified against the reference and raced against the best one; the best is then
     judged as `evaluate` does. Exit code 0 when that one passes, 1 when none does.
-    """
+
+    \b
+    kfoundry sweep examples/softmax.py my.md --device sycl:0
+    """  # noqa: D301  a backspace keeps click from joining the lines
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
