@@ -22,6 +22,8 @@ from kernel_foundry.domain.device import DeviceSpec, MatrixRate, Peaks
 _LANES: Final = 32
 _CACHES_OF_DATA: Final = 2
 """Size of the streamed tensors on a CPU, in last-level caches."""
+_RUNNER_BYTES_A_FLOAT: Final = 32
+"""Two sets of two tensors, in half of what the runner may use: some caches have half a gigabyte."""
 _MEMORY_SHARE_ON_GPU: Final = 1 / 16
 """Size of the streamed tensors on a GPU, in its memory. Start and end of a kernel cost the more the
 less it streams."""
@@ -43,7 +45,7 @@ def measure_peaks(site: DeviceSite) -> Peaks:
     Raises:
         ProcessLostError: our own kernels could not be built or run.
     """
-    workloads = _workloads(site.spec)
+    workloads = _workloads(site.spec, site.settings.runner_bytes)
     with own_kernels(site, PEAK_KERNELS[site.spec.language], workloads) as kernels:
         best_ns = {workload.name: _best_ns(kernels, workload) for workload in workloads}
     sizes = {workload.name: workload.floats for workload in workloads}
@@ -93,12 +95,12 @@ def _lasting_ns(kernels: OwnKernels, workload: OwnWorkload) -> float:
     return max(statistics.median(samples_ns[len(samples_ns) // 2 :]), 1.0)
 
 
-def _workloads(device: DeviceSpec) -> tuple[OwnWorkload, ...]:
+def _workloads(device: DeviceSpec, runner_bytes: int) -> tuple[OwnWorkload, ...]:
     cache_floats = max(device.cache_bytes // 4, 1 << 18)
     limits = device.unit_limits
     unit_lanes = _LANES if limits is None else limits.work_items
     lanes = device.compute_units * _GROUPS_OF_A_UNIT * unit_lanes
-    streamed = _CACHES_OF_DATA * cache_floats
+    streamed = min(_CACHES_OF_DATA * cache_floats, runner_bytes // _RUNNER_BYTES_A_FLOAT)
     if limits is not None:
         most_bytes = min(int(_MEMORY_SHARE_ON_GPU * device.memory_bytes), _MOST_BYTES_ON_GPU)
         streamed = max(streamed, most_bytes // 4)

@@ -175,13 +175,21 @@ OwnWrite::OwnWrite(std::uintptr_t address, std::size_t size_bytes) {
     const Zone& zone = entry.zone;
     const bool meets =
         address < zone.address + zone.size_bytes && zone.address < address + size_bytes;
-    if (meets && zone.is_readable && protect(zone, PROT_READ | PROT_WRITE)) {
+    if (!meets || !zone.is_readable) continue;
+    if (protect(zone, PROT_READ | PROT_WRITE)) {
       opened_.push_back(&zone);
+      continue;
     }
+    const int error = errno;
+    close();
+    const std::string text = "cannot write to " + zone.name + ": " + std::strerror(error);
+    // Linux counts what may be written, not what may be read: a limit is met here at times.
+    if (error == ENOMEM) throw OutOfMemoryError(text);
+    throw DriverError(text);
   }
 }
 
-OwnWrite::~OwnWrite() {
+void OwnWrite::close() noexcept {
   for (const Zone* zone : opened_) protect(*zone, PROT_READ);
 }
 

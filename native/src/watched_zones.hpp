@@ -68,14 +68,17 @@ class HiddenZones {
 // there.
 class OwnWrite {
  public:
+  // Throws OutOfMemoryError where the process may hold no more writable memory.
   OwnWrite(std::uintptr_t address, std::size_t size_bytes);
-  ~OwnWrite();
+  ~OwnWrite() { close(); }
   OwnWrite(const OwnWrite&) = delete;
   OwnWrite& operator=(const OwnWrite&) = delete;
   OwnWrite(OwnWrite&&) = delete;  // the destructor closes once
   OwnWrite& operator=(OwnWrite&&) = delete;
 
  private:
+  void close() noexcept;
+
   std::vector<const Zone*> opened_;
 };
 

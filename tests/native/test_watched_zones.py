@@ -90,6 +90,26 @@ print(*(b - a for a, b in zip(places, places[1:])))
     assert min(map(abs, first | second)) > 1 << 21
 
 
+def test_an_own_write_beyond_the_memory_limit_is_an_error() -> None:
+    """Linux counts no memory that is read only; a crash here would be told of the kernel."""
+    child = tried(
+        """
+import resource
+large = device.allocate(64 << 20)
+others = device.watch([(large.address, 64 << 20, True, "y")])
+[counted] = [line for line in open("/proc/self/status") if line.startswith("VmData")]
+limit = (int(counted.split()[1]) << 10) + (8 << 20)
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+try:
+    device.fill(large.address, 1, 9)
+except native.errors.OutOfMemoryError as error:
+    print(error)
+"""
+    )
+    first, *_ = child.stdout.splitlines()
+    assert first.startswith("cannot write to y: "), child.stderr
+
+
 TRY_COVERED = """
 import ctypes
 import kernel_foundry_native as native
