@@ -131,12 +131,12 @@ async def attempt(model: str, request: ModelRequest, timeout_seconds: float) -> 
                 metadata={METADATA_KEY: request.assignment} if model == RECIPES else {},
             )
         return _read(response, model, (time.monotonic() - started_s) * 1e3)
-    except litellm.exceptions.ContentPolicyViolationError as refused:
-        latency_ms = (time.monotonic() - started_s) * 1e3
-        return _refused_by_filter(without_keys(str(refused)), model, latency_ms)
     except TimeoutError:
         failure = late(model, timeout_seconds)
     except PROVIDER_ERRORS as error:
+        if _is_content_filter(error):
+            latency_ms = (time.monotonic() - started_s) * 1e3
+            return _refused_by_filter(without_keys(str(error)), model, latency_ms)
         failure = failed_attempt(error, model)
     # Raised out here: the provider's own exception may hold a key, and would be its context.
     raise failure
@@ -214,6 +214,14 @@ def _usage(response: Any, model: str, latency_ms: float) -> TokenUsage:
         output_tokens=int(counts[1]),
         cost_usd=cost_usd,
         latency_ms=latency_ms,
+    )
+
+
+def _is_content_filter(error: BaseException) -> bool:
+    """Whether a provider declined what it was asked; OpenAI's code, or what LiteLLM made of it."""
+    return (
+        isinstance(error, litellm.exceptions.ContentPolicyViolationError)
+        or getattr(error, "code", None) == "content_policy_violation"
     )
 
 
