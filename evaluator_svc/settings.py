@@ -59,6 +59,9 @@ class EvaluatorSettings:
     """Most data of the pool of input sets."""
     device_memory_bytes: int = 0
     """Most memory of each device that is used, as if it had no more; 0: all of it."""
+    host_cache_bytes: int = 0
+    """Last-level cache that timings on the host's cores empty; 0: what the system says. A virtual
+    machine of few cores is often told the whole processor's, which would take it seconds."""
     warm_seconds: float = 0.1
     """Budget of the short measurement with warm caches."""
     baselines: tuple[str, ...] = _BASELINES

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.settings import EvaluatorSettings
 from tests.archive.postgres import PostgresServer, absence
+from tests.quick_settings import quick_settings
 from tests.turns import Turns
 
 pytest_plugins = ["tests.llm_server.fixtures", "tests.cli.served", "tests.native.fake_cuda_build"]
@@ -131,6 +131,10 @@ def cache_dir(shared_dir: Path) -> Iterator[Path]:
         # Few tests are about true times, and those have a judge or an evaluator of their own.
         patch.setenv("KERNEL_FOUNDRY_BASELINES", "cuda_graph")
         patch.setenv("KERNEL_FOUNDRY_BASELINE_SECONDS", "0.1")
+        # A processor's half a gigabyte of cache would be read before every timed call.
+        patch.setenv("KERNEL_FOUNDRY_HOST_CACHE_BYTES", str(32 << 20))
+        # Caches are shared by those who have the same key.
+        patch.setenv("KERNEL_FOUNDRY_KEY_FILE", str(shared_dir / "evaluator.key"))
         yield folder
 
 
@@ -144,12 +148,8 @@ def local_evaluator(cache_dir: Path, shared_dir: Path) -> Iterator[Callable[[str
 
     def of(kind: str) -> LocalEvaluator:
         if kind not in evaluators:
-            settings = EvaluatorSettings(
+            settings = quick_settings(
                 device_kinds=(kind,) if kind else (),
-                cache_dir=cache_dir,
-                baselines=("cuda_graph",),
-                baseline_seconds=0.1,
-                key_file=cache_dir.with_name("evaluator.key"),
                 unsafe_no_sandbox=kind == "null",  # what is tested there needs no cage
             )
             evaluators[kind] = LocalEvaluator(settings)

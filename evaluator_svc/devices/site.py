@@ -86,7 +86,7 @@ class DeviceSite:
     ) -> None:
         if ready.device is None:
             raise BackendUnavailableError(ready.unavailable)
-        self.spec: DeviceSpec = _limited(ready.device, settings.device_memory_bytes)
+        self.spec: DeviceSpec = _limited(ready.device, settings)
         self.compiler_version = compiler_version
         self.isolation: IsolationReport = ready.isolation
         self.settings = settings
@@ -130,7 +130,7 @@ class DeviceSite:
     @property
     def shares_cores(self) -> bool:
         """True when kernels run on the host's cores, where builds would disturb timings."""
-        return backend_of(self.spec.language).runs_on_host_cores
+        return _runs_on_host_cores(self.spec)
 
     @property
     def judge(self) -> JudgeClient:
@@ -283,15 +283,23 @@ class DeviceSite:
         """What equal devices of one host have in common: they are measured once."""
         spec = self.spec
         threads = str(self.settings.thread_count)
-        memory = str(spec.memory_bytes)
-        return (self.kind, spec.name, spec.architecture, spec.driver_version, threads, memory)
+        sizes = (str(spec.memory_bytes), str(spec.cache_bytes))
+        return (self.kind, spec.name, spec.architecture, spec.driver_version, threads, *sizes)
 
 
-def _limited(spec: DeviceSpec, memory_bytes: int) -> DeviceSpec:
-    """A device that reports no more memory than may be used; 0: all it has."""
-    if not memory_bytes:
-        return spec
-    return dataclasses.replace(spec, memory_bytes=min(spec.memory_bytes, memory_bytes))
+def _limited(spec: DeviceSpec, settings: EvaluatorSettings) -> DeviceSpec:
+    """A device that reports no more memory than may be used, and the cache that it shall have."""
+    memory_bytes = settings.device_memory_bytes or spec.memory_bytes
+    host_cache_bytes = settings.host_cache_bytes if _runs_on_host_cores(spec) else 0
+    return dataclasses.replace(
+        spec,
+        memory_bytes=min(spec.memory_bytes, memory_bytes),
+        cache_bytes=host_cache_bytes or spec.cache_bytes,
+    )
+
+
+def _runs_on_host_cores(spec: DeviceSpec) -> bool:
+    return backend_of(spec.language).runs_on_host_cores
 
 
 def start_judge(

@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,19 +85,6 @@ def serving_evaluator(address: str, folder: Path) -> Iterator[str]:
         finally:
             process.terminate()
             assert process.wait(timeout=280) == 0
-
-
-@contextmanager
-def served_folder() -> Iterator[tuple[Path, str]]:
-    """Serve an evaluator with its data in a folder of its own; yield folder and address.
-
-    The name of a UNIX socket is limited to about a hundred characters, which tmp_path may exceed.
-    """
-    with (
-        tempfile.TemporaryDirectory(prefix="kf-") as name,
-        serving_evaluator(f"unix:{name}/evaluator.sock", Path(name)) as address,
-    ):
-        yield Path(name), address
 
 
 def run_kfoundry(

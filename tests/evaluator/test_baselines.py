@@ -28,6 +28,7 @@ from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
 from tests.domain_values import timing_of
 from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
+from tests.quick_settings import quick_settings
 
 _LOADED = HostLoad(other_cores=2.0, core_count=2, needed_cores=2)
 _QUIET = HostLoad(other_cores=0.0, core_count=2, needed_cores=2)
@@ -120,7 +121,7 @@ def test_in_a_loaded_moment_and_after_one_they_are_looked_at_sooner() -> None:
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
     """With admissions of their own, for tests change what is known of them."""
-    return EvaluatorSettings(
+    return quick_settings(
         device_kinds=("null",),
         cache_dir=tmp_path_factory.mktemp("baselines"),
         spare_processes=0,
@@ -234,7 +235,7 @@ def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yard
 @pytest.mark.gpu
 def test_on_a_gpu_baselines_that_drifted_are_measured_again(tmp_path: Path) -> None:
     """The graph of eager tells, at once; the verdict's speed-up is what the true ones say."""
-    settings = EvaluatorSettings(device_kinds=("cuda",), cache_dir=tmp_path)
+    settings = quick_settings(device_kinds=("cuda",), cache_dir=tmp_path)
     evaluator = LocalEvaluator(settings)
     examples = Path(__file__).parents[2] / "examples"
     task = read_task(examples / "softmax.py")

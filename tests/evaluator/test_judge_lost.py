@@ -8,13 +8,13 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.pipeline.correctness import compare_runs
 from evaluator_svc.pipeline.runner_calls import run
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import KernelFoundryError, ProcessLostError
 from kernel_foundry.plan.candidate_text import split
 from tests.evaluator.test_several_devices import REFERENCE, RELU
+from tests.quick_settings import quick_settings
 
 TASK = Task(name="relu", reference=REFERENCE, workloads=(Workload(name="default"),))
 LIMITS = EvaluationLimits(timing_seconds=0.05)
@@ -34,12 +34,10 @@ def launch(x, out):
 def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
     monkeypatch: pytest.MonkeyPatch, cache_dir: Path
 ) -> None:
-    settings = EvaluatorSettings(
+    settings = quick_settings(
         device_kinds=("null",),
         cache_dir=cache_dir,
         spare_processes=0,
-        baselines=("cuda_graph",),
-        baseline_seconds=0.1,
     )
     evaluator = LocalEvaluator(settings)
     asyncio.run(evaluator.admit(TASK))
@@ -68,7 +66,7 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
 
 
 def test_a_reference_that_ends_the_judge_does_not_end_builds(cache_dir: Path) -> None:
-    settings = EvaluatorSettings(device_kinds=(), cache_dir=cache_dir, spare_processes_of_gpu=0)
+    settings = quick_settings(device_kinds=(), cache_dir=cache_dir, spare_processes_of_gpu=0)
     evaluator = LocalEvaluator(settings)
 
     def build(reference: str):

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.sweep import SweepRequest, Validity
 from kernel_foundry.plan.candidate_text import split
 from tests.evaluator.conftest import LIMITS, Judged
+from tests.quick_settings import quick_settings
 
 pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
 
@@ -49,11 +49,9 @@ def launch(x, doubled, out):
 @pytest.fixture(scope="module")
 def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     folder: Path = tmp_path_factory.mktemp("lean")
-    settings = EvaluatorSettings(
+    settings = quick_settings(
         device_kinds=("sycl",),
         cache_dir=folder,
-        baselines=("cuda_graph",),
-        baseline_seconds=0.1,
         device_memory_bytes=MEMORY,
     )
     evaluator = LocalEvaluator(settings)

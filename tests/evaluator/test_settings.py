@@ -1,5 +1,6 @@
 """Settings come from the environment, and a wrong value names its variable."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,9 @@ def test_an_unknown_baseline_is_refused_with_those_there_are():
     """Else it would silently be left out."""
     with pytest.raises(InvalidArgumentError, match="beside eager there are"):
         EvaluatorSettings(baselines=("compile",))
+
+
+async def test_the_cache_that_timings_empty_can_be_smaller_than_the_processors(local_evaluator):
+    """As the session's environment says; a few cores have no half a gigabyte to themselves."""
+    (device,) = (await local_evaluator("null").capabilities()).devices
+    assert device.flush_bytes == 2 * int(os.environ["KERNEL_FOUNDRY_HOST_CACHE_BYTES"])

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.plan.candidate_text import split
+from tests.quick_settings import quick_settings
 
 REFERENCE = """
 import torch
@@ -44,12 +44,10 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 @pytest.fixture(scope="module")
 def evaluator(cache_dir: Path) -> Iterator[LocalEvaluator]:
     """An evaluator with two null devices."""
-    settings = EvaluatorSettings(
+    settings = quick_settings(
         device_kinds=("null",),
         cache_dir=cache_dir,
         spare_processes=0,
-        baselines=("cuda_graph",),
-        baseline_seconds=0.1,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNEL_FOUNDRY_NULL_DEVICES", "2")

@@ -8,9 +8,9 @@ import asyncio
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
+from tests.quick_settings import quick_settings
 
 pytestmark = pytest.mark.sycl
 
@@ -30,11 +30,9 @@ template <> struct All<0> {};
 def unwrapped(cache_dir, judged):
     """An evaluator that does not use bubblewrap, and its requests."""
     evaluator = LocalEvaluator(
-        EvaluatorSettings(
+        quick_settings(
             device_kinds=("sycl",),
             cache_dir=cache_dir,
-            baselines=("cuda_graph",),
-            baseline_seconds=0.1,
             use_bubblewrap=False,
             builder_memory_bytes=_MEMORY_BYTES,
         )

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.verify import Verification, verification
-from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry, served_folder
+from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 from tests.domain_values import run_spec
 from tests.evidence import conftest as signed_by_hand
 
@@ -27,26 +26,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def served_here() -> Iterator[tuple[Path, str]]:
-    """Folder and address of an evaluator whose key is that of the commands here."""
-    with served_folder() as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def evaluator(served_here: tuple[Path, str]) -> str:
-    return served_here[1]
-
-
-@pytest.fixture(scope="module")
-def folder(served_here: tuple[Path, str]) -> Path:
+def folder(served: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a task, candidates, and the record of one that passed on the null device."""
-    path, evaluator = served_here
+    path: Path = tmp_path_factory.mktemp("evidence")
     (path / "relu.py").write_text(TASK)
     (path / "relu.md").write_text(CANDIDATE)
     (path / "wrong.md").write_text(CANDIDATE.replace("null_relu", "null_copy"))
     arguments = ("evaluate", "relu.py", "relu.md", "--json", "--record", "r.json")
-    judged = run_kfoundry(path, *arguments, evaluator=evaluator)
+    judged = run_kfoundry(path, *arguments, evaluator=served)
     assert judged.returncode == 0, judged.stderr
     assert "record: r.json" in judged.stderr
     (path / "verdict.json").write_text(judged.stdout)
@@ -62,8 +49,8 @@ def _verify(
     return result.returncode, {s["subject"]: s for s in told["statements"]}
 
 
-def test_a_record_is_checked_and_run_again(folder: Path, evaluator: str) -> None:
-    _, lines = _verify(folder, "r.json", evaluator=evaluator)
+def test_a_record_is_checked_and_run_again(folder: Path, served: str) -> None:
+    _, lines = _verify(folder, "r.json", evaluator=served)
     # A busy host may have asked for a second measurement, which is in one of the two only.
     of_clock = ("time of", "speed-up", "check second measurement", "trust in")
     of_numbers = {n: s for n, s in lines.items() if not n.startswith(of_clock)}
@@ -86,14 +73,17 @@ def test_a_changed_record_is_named_and_not_run(folder: Path) -> None:
     assert "the record does not agree: candidate, digest" in result.stdout
 
 
-def test_another_machines_key_is_named(folder: Path, tmp_path: Path) -> None:
+def test_another_machines_key_is_named(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There only a run, or a word for the key, can tell."""
-    (tmp_path / "r.json").write_bytes((folder / "r.json").read_bytes())
     name = fingerprint(read_record(folder / "r.json").attestation.public_key)
-    code, lines = _verify(tmp_path, "r.json", "--no-run")
-    assert (code, lines["key"]["recorded"]) == (1, name)
-    assert "a foreign key" in lines["key"]["note"]
-    assert _verify(tmp_path, "r.json", "--no-run", "--key", name)[0] == 0
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("KERNEL_FOUNDRY_KEY_FILE", str(tmp_path / "evaluator.key"))
+        code, lines = _verify(folder, "r.json", "--no-run")
+        assert (code, lines["key"]["recorded"]) == (1, name)
+        assert "a foreign key" in lines["key"]["note"]
+        assert _verify(folder, "r.json", "--no-run", "--key", name)[0] == 0
     assert _verify(folder, "r.json", "--no-run")[0] == 0
     assert _verify(folder, "r.json", "--no-run", "--key", "0" * 16)[0] == 1
 
@@ -106,9 +96,9 @@ def test_what_is_no_record_is_bad_input(folder: Path, name: str) -> None:
     assert result.stdout == ""
 
 
-def test_what_fails_has_no_record_and_keeps_its_verdict(folder: Path, evaluator: str) -> None:
+def test_what_fails_has_no_record_and_keeps_its_verdict(folder: Path, served: str) -> None:
     arguments = ("evaluate", "relu.py", "wrong.md", "--record", "wrong.json")
-    result = run_kfoundry(folder, *arguments, evaluator=evaluator)
+    result = run_kfoundry(folder, *arguments, evaluator=served)
     assert result.returncode == 1
     assert "WRONG_RESULT" in result.stdout
     assert "1 failed (comparison)" in result.stdout

@@ -29,6 +29,7 @@ from kernel_foundry.sdk.verification.statement import Agreement, holds
 from kernel_foundry.sdk.verification.verify import request_again
 from tests.cli import conftest as cli
 from tests.evaluator import conftest as real
+from tests.quick_settings import quick_settings
 
 T = TypeVar("T")
 
@@ -51,11 +52,9 @@ def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:
 @pytest.fixture(scope="module")
 def settings(cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
     folder = tmp_path_factory.mktemp("evaluator")
-    return EvaluatorSettings(
+    return quick_settings(
         device_kinds=("null",),
         cache_dir=cache_dir,
-        baselines=("cuda_graph",),
-        baseline_seconds=0.1,
         key_file=folder / "evaluator.key",
     )
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, Validity, best_of
 from kernel_foundry.plan.candidate_text import split
+from tests.quick_settings import quick_settings
 from tests.sweep.conftest import (
     HOSTILE_BODY,
     LIMITS,
@@ -172,11 +172,9 @@ def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
 
 async def test_closing_the_evaluator_ends_its_sweeps(tmp_path: Path) -> None:
     evaluator = LocalEvaluator(
-        EvaluatorSettings(
+        quick_settings(
             device_kinds=("null",),
             cache_dir=tmp_path,
-            baselines=("cuda_graph",),
-            baseline_seconds=0.1,
             unsafe_no_sandbox=True,
         )
     )
