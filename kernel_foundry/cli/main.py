@@ -40,6 +40,7 @@ _COMMANDS = {
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
     "mcp": "Serve a coding agent: judge kernels as its tool.",
+    "ui": "Show runs in a browser while they go on.",
     "suite": "Optimise many tasks as one job, and report on them.",
     "export": "Write a winner as a file for your own program.",
     "runs": "List, show, watch, report, copy, replay and delete runs.",

@@ -34,6 +34,7 @@ from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.run_account import account_object, ask_account
+from kernel_foundry.sdk.run_objects import run_object
 from kernel_foundry.sdk.sweep_files import kept_sweeps
 from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text, winner_text
 
@@ -66,7 +67,7 @@ def list_runs(as_json: bool, **targets: Any) -> int:
     with open_foundry(**targets) as foundry:
         runs = foundry.runs()
     if as_json:
-        print_json([_run_object(run) for run in runs])
+        print_json([run_object(run) for run in runs])
         return 0
     console = PrintableConsole()
     if not runs:
@@ -124,7 +125,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
         sweeps = [str(path) for path in kept_sweeps(found.spec.name)]
         print_json(
             {
-                **_run_object(found),
+                **run_object(found),
                 "stats": to_plain(stats),
                 "elites": elite_objects,
                 "sweeps": sweeps,
@@ -225,22 +226,3 @@ def candidate_text(elite: Elite) -> str:
     source = elite.candidate.source
     values = {s.name: s.value for s in elite.evaluation.configuration}
     return render(dataclasses.replace(source, plan=with_default(source.plan, values)))
-
-
-def _run_object(run: Run) -> dict[str, Any]:
-    return {
-        "run": run.spec.name,
-        "task": run.spec.task.name,
-        "language": run.spec.language.value,
-        "device": run.spec.device,
-        "models": list(run.spec.models),
-        "left_out": to_plain(run.spec.left_out),
-        "strategy": run.spec.strategy,
-        "seed": run.spec.seed,
-        "state": run.state.value,
-        "evaluations": run.evaluation_count,
-        "speedup": run.best_speedup,
-        "speedup_interval": to_plain(run.best_speedup_interval),
-        "cost_usd": run.cost_usd,
-        "created_unix_s": run.created_unix_s,
-    }

@@ -8,10 +8,10 @@ import click
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_exact, print_json, print_text
-from kernel_foundry.cli.runs_watch import archived_object
 from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.find_candidate import find_candidate
+from kernel_foundry.sdk.run_objects import archived_object
 
 _run_option = click.option(
     "--run", default="", help="Whose evaluation a number is.  [default: the newest run]"

@@ -8,11 +8,11 @@ import click
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.domain.archive import ArchivedEvaluation, RunEvent
-from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.domain.archive import RunEvent
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive
 from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.run_objects import event_object
 from kernel_foundry.sdk.verdict_text import verdict_text
 
 
@@ -65,33 +65,6 @@ def _show(event: RunEvent, *, as_json: bool) -> None:
         print_json(event_object(event))
     else:
         print_text(one_line(_line(event)))
-
-
-def event_object(event: RunEvent) -> dict[str, Any]:
-    """Return the `--json` object of an event."""
-    if event.archived is None:
-        return {"sequence": event.sequence, "state": event.state.value if event.state else None}
-    return {"sequence": event.sequence, **archived_object(event.archived)}
-
-
-def archived_object(archived: ArchivedEvaluation) -> dict[str, Any]:
-    """Return the `--json` object of an evaluation."""
-    candidate, evaluation = archived.candidate, archived.evaluation
-    return {
-        "candidate": candidate.digest,
-        "parents": list(candidate.parents),
-        "operator": candidate.operator.value,
-        "model": candidate.model,
-        "island": archived.island,
-        "selection": archived.selection,
-        "outcome": evaluation.outcome.name,
-        "fitness": evaluation.fitness,
-        "speedup": evaluation.speedup,
-        "speedup_interval": to_plain(evaluation.speedup_interval),
-        "cell": evaluation.measures.cell if evaluation.measures else None,
-        "cost_usd": archived.cost_usd,
-        "archived_unix_s": archived.archived_unix_s,
-    }
 
 
 def _line(event: RunEvent) -> str:

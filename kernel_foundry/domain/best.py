@@ -34,16 +34,39 @@ def best_of(archived: Iterable[ArchivedEvaluation]) -> ArchivedEvaluation | None
 
 def best_so_far(archived: Iterable[ArchivedEvaluation]) -> Iterator[ArchivedEvaluation | None]:
     """Yield after each evaluation which one is the best then."""
-    newest: dict[str, ArchivedEvaluation] = {}
-    best: ArchivedEvaluation | None = None
+    seen: dict[int, ArchivedEvaluation] = {}
+    leader = Leader()
     for one in archived:
-        newest[one.candidate.digest] = one
-        if best is not None and best.candidate.digest == one.candidate.digest:
+        seen[one.sequence] = one
+        best = leader.add(one)
+        yield None if best is None else seen[best]
+
+
+class Leader:
+    """Which evaluation of a run is the best, told as they come; holds no verdicts."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, Rank | None] = {}
+        """By digest; None for one that did not pass."""
+        self._digest = ""
+        self._best: Rank | None = None
+
+    def add(self, one: ArchivedEvaluation) -> int | None:
+        """Return the sequence of the best one now; None before anything passed.
+
+        Args:
+            one: The run's next evaluation.
+        """
+        digest = one.candidate.digest
+        ranked = _rank(one) if one.evaluation.passed else None
+        self._newest[digest] = ranked
+        if self._best is not None and digest == self._digest:
             # Measured again: any other may lead now.
-            best = min((t for t in newest.values() if t.evaluation.passed), key=_rank, default=None)
-        elif one.evaluation.passed and (best is None or _rank(one) < _rank(best)):
-            best = one
-        yield best
+            passed = ((r, d) for d, r in self._newest.items() if r is not None)
+            self._best, self._digest = min(passed, default=(None, ""))
+        elif ranked is not None and (self._best is None or ranked < self._best):
+            self._best, self._digest = ranked, digest
+        return None if self._best is None else self._best[1]
 
 
 MOST_FINAL: Final = 64

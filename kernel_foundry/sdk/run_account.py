@@ -26,8 +26,13 @@ def ask_account(foundry: Foundry, run: str) -> AccountAnswer:
     try:
         return AccountAnswer(account=foundry.ask_generator(lambda g: g.account(run)))
     except KernelFoundryError as error:
-        message = error.message.splitlines()[0] if error.message else type(error).__name__
-        return AccountAnswer(account=None, failure=message)
+        return no_account(error)
+
+
+def no_account(error: KernelFoundryError) -> AccountAnswer:
+    """Return that a generator's failure is why there is no account."""
+    message = error.message.splitlines()[0] if error.message else type(error).__name__
+    return AccountAnswer(account=None, failure=message)
 
 
 def account_object(account: RunAccount | None) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """No control sequence reaches a terminal, whichever field of whatever record holds it."""
 
-import asyncio
-import dataclasses
 import io
 import json
 import logging
@@ -10,7 +8,6 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -21,33 +18,13 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from archive_svc.archive import LocalArchive
-from generator_svc.exchange_log import ExchangeLog
-from generator_svc.ledger import RequestCounter, RunLedger
-from generator_svc.store.store import GeneratorStore
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import main
 from kernel_foundry.cli.output import print_exact, print_json
-from kernel_foundry.domain.archive import RunState
-from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.model_limit import ModelLimit
-from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.printable import LineFormatter, PrintableStream, print_safely, printable
-from tests.archive.conftest import make_evaluation
-from tests.domain_values import run_spec
+from tests.hostile_records import HOSTILE, fill
 
-# A title, a clipboard, a cleared screen, a colour of its own, a link, C1, DEL, directions, no
-# width, a tag, markup, and a line that looks like ours.
-HOSTILE = (
-    "a\x1b]0;owned\x07\x1b]52;c;eA==\x1b\\\x1b[2J\x1b[9;53mb\x1b]8;;http://evil\x1b\\c\x9b31m\x7f"
-    "\u202egpj.\u2066\u200b\U000e0041\r\b\x00[bold red]x[/] [link=http://evil]y[/link] :smile: "
-    "<script>alert(1)</script>\n[99] PASSED 100.00x"
-)
 OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|[0-9]*[AK]|2K)|\r")
 """What rich sends to a terminal: colours, and the cursor of a bar."""
 Command = Callable[..., tuple[str, str]]
@@ -80,72 +57,11 @@ class Pipe(Terminal):
         return False
 
 
-def hostile(value: Any, *kept: str) -> Any:
-    """Return `value` with every text of every part hostile, but for fields named in `kept`."""
-    if type(value) is str:
-        return value + HOSTILE
-    if isinstance(value, tuple):
-        return tuple(hostile(item, *kept) for item in value)
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return value
-    fields = [f.name for f in dataclasses.fields(value) if f.init and f.name not in kept]
-    return dataclasses.replace(value, **{n: hostile(getattr(value, n), *kept) for n in fields})
-
-
-SPEC = run_spec(
-    "first", left_out=(ModelLimit(model="m", missing="aten.relu"),), strategy="gradient"
-)
-
-
-async def _fill(folder: Path) -> None:
-    archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
-    spec = hostile(SPEC, "name", "strategy")
-    await archive.create_run(spec)
-    for number, outcome in enumerate((EvaluationOutcome.PASSED, EvaluationOutcome.REJECTED)):
-        source = KernelSource(
-            language=Language.SYCL, device_code=f"// {number}{HOSTILE}", plan=f"# {HOSTILE}\n"
-        )
-        candidate = Candidate(source=source, model=HOSTILE)
-        evaluation = make_evaluation(candidate, median_ns=100.0, outcome=outcome)
-        finding = Finding(
-            kind=FindingKind.COMPILE_ERROR,
-            severity=Severity.ERROR,
-            message="error",
-            hint="do",
-            rule="r",
-        )
-        evaluation = dataclasses.replace(evaluation, task=spec.task.digest, findings=(finding,))
-        # Candidate, task and workloads are those of the run.
-        evaluation = hostile(evaluation, "candidate", "task", "workload")
-        await archive.add("first", candidate, evaluation, request_id=str(number))
-    await archive.finish_run("first", RunState.FINISHED)
-    await archive.close()
-    store = GeneratorStore(f"sqlite:///{folder / 'generator.db'}")
-    exchange = Exchange(
-        run="first",
-        selection=1,
-        asked=HOSTILE,
-        seed=0,
-        messages=(ChatMessage(role="user", content=HOSTILE),),
-        reply=HOSTILE,
-        finish=FinishReason.STOP,
-        usage=TokenUsage(
-            model=HOSTILE, input_tokens=1, output_tokens=1, cost_usd=0.0, latency_ms=1.0
-        ),
-        recorded_unix_s=1.0,
-    )
-    await RunLedger(store, ExchangeLog(folder / "exchanges")).record(exchange, RequestCounter())
-    await store.close()
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data folder of somebody whose models, devices and compilers are all hostile."""
     folder = tmp_path_factory.mktemp("hostile")
-    with pytest.MonkeyPatch.context() as patch:
-        # Names are checked where they come in, and older stores hold all.
-        patch.setattr("archive_svc.run.run_limits.check_name", lambda *_: None)
-        asyncio.run(_fill(folder))
+    fill(folder)
     return folder
 
 

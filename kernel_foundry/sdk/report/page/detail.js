@@ -1,0 +1,51 @@
+// The evaluation that is looked at, in panes.
+
+import { el, refill } from "./dom.js";
+import { speedup, words } from "./format.js";
+import { Tabs } from "./tabs.js";
+import { verdictPane } from "./verdict.js";
+
+const KEPT = 50; // details in memory
+
+export class Detail {
+  /** `view` has `source`, `name`, `history` and `choose`. */
+  constructor(view) {
+    this.view = view;
+    this.known = new Map();
+    this.title = el("h2", {});
+    this.about = el("p", { class: "soft" });
+    this.tabs = new Tabs("Parts of the evaluation", [
+      ["verdict", "Verdict", async () => verdictPane(await this.#read(this.row))],
+      ["code", "Code", async () => codePane(await this.#read(this.row))],
+    ], (pane) => { if (this.row) view.pane = pane; });
+    this.element = el("aside", { class: "detail", "aria-label": "The evaluation that is looked at" }, this.title, this.about, this.tabs.element);
+  }
+
+  /** Show an evaluation; undefined: there is none yet. */
+  show(row, pane) {
+    this.element.hidden = !row;
+    if (!row || (this.row === row && this.tabs.chosen === pane)) return;
+    this.row = row;
+    const gain = row.speedup === null ? words(row.outcome) : speedup(row.speedup, row.speedup_interval);
+    refill(this.title, `#${row.sequence} `, el("span", { class: row.outcome === "PASSED" ? "" : "bad" }, gain));
+    const made = row.is_final ? "measured again at the end" : row.operator;
+    refill(this.about, [made, row.model && `by ${row.model}`, row.island && `for ${row.island}`, `generation ${row.generation}`, row.configuration]
+      .filter(Boolean).join(" · "), " · ", el("code", { title: row.candidate }, row.candidate.slice(0, 12)));
+    this.tabs.choose(pane);
+  }
+
+  async #read(row) {
+    const known = this.known.get(row.sequence) ?? (await this.view.source.evaluation(this.view.name, row.sequence));
+    this.known.delete(row.sequence);
+    this.known.set(row.sequence, known);
+    if (this.known.size > KEPT) this.known.delete(this.known.keys().next().value);
+    return known;
+  }
+}
+
+function codePane(detail) {
+  return [
+    el("h3", {}, "Device code"), el("pre", { tabindex: "0", "aria-label": "Device code" }, detail.device_code),
+    el("h3", {}, "Launch plan"), el("pre", { tabindex: "0", "aria-label": "Launch plan" }, detail.plan),
+  ];
+}

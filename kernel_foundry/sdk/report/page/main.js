@@ -1,0 +1,43 @@
+// The page: which view the address names, and what is around it.
+
+import { el, link, refill } from "./dom.js";
+import { showRun } from "./run.js";
+import { showRuns } from "./runs.js";
+import { openSource } from "./source.js";
+
+const main = el("main", { id: "main", tabindex: "-1" });
+let leave = () => {};
+
+/** Show what the address names: "#/", "#/run/NAME/NUMBER/PANE". */
+async function showRoute(source) {
+  const route = location.hash.slice(1).split("/").slice(1).map(decodeURIComponent);
+  const [view, ...rest] = source.isLive ? route : ["run", source.name, ...route.slice(2)];
+  if (view === "run" && main.dataset.run === rest[0]) {
+    main.dispatchEvent(new CustomEvent("route", { detail: rest.slice(1) }));
+    return;
+  }
+  leave();
+  leave = () => {};
+  delete main.dataset.run;
+  refill(main, el("p", { class: "soft" }, "reading …"));
+  try {
+    if (view === "run") {
+      main.dataset.run = rest[0];
+      leave = await showRun(main, source, rest[0], rest.slice(1));
+    } else {
+      leave = await showRuns(main, source);
+    }
+  } catch (error) {
+    refill(main, el("p", { class: "bad", role: "alert" }, error.message));
+  }
+}
+
+async function begin() {
+  const source = await openSource();
+  const home = source.isLive ? link("/", { class: "home" }, "Kernel Foundry") : el("span", { class: "home" }, "Kernel Foundry");
+  document.body.replaceChildren(el("header", {}, home), main);
+  addEventListener("hashchange", () => showRoute(source));
+  await showRoute(source);
+}
+
+begin();

@@ -1,0 +1,154 @@
+// One run: its numbers, its curve, its evaluations, and the one that is looked at.
+
+import { Curve } from "./curve.js";
+import { Detail } from "./detail.js";
+import { el, refill } from "./dom.js";
+import { EvaluationTable } from "./evaluations.js";
+import { between, date, dollars, percent, times } from "./format.js";
+import { RunHistory } from "./history.js";
+import { Tabs } from "./tabs.js";
+import { taskPanel } from "./task.js";
+
+const HEAD_MS = 4000;
+
+/** Show a run and follow it; returns what ends that. */
+export async function showRun(root, source, name, route) {
+  const view = new RunView(root, source, name, await source.run(name));
+  view.go(route);
+  return view.begin();
+}
+
+class RunView {
+  constructor(root, source, name, head) {
+    Object.assign(this, { root, source, name, head });
+    this.history = new RunHistory();
+    this.top = el("div", {});
+    this.status = el("p", { class: "bad", role: "alert" });
+    this.curve = new Curve(this.history, (sequence) => this.choose(sequence));
+    this.detail = new Detail(this);
+    this.table = new EvaluationTable(this.history, (sequence) => this.choose(sequence));
+    this.tabs = new Tabs("Parts of the run", [
+      ["evaluations", "Evaluations", () => this.table.element],
+      ["task", "Task", () => taskPanel(this.head)],
+    ]);
+    refill(root, this.top, this.status,
+      el("section", { "aria-label": "Speed-up over evaluations" }, this.curve.element),
+      el("div", { class: "columns" }, el("section", {}, this.tabs.element), this.detail.element));
+    document.title = `${name} · Kernel Foundry`;
+    this.tabs.choose("evaluations");
+    this.#drawTop();
+  }
+
+  /** Follow the run; returns what ends that. */
+  begin() {
+    const onRoute = (event) => this.go(event.detail);
+    const onKey = (event) => this.#key(event);
+    const onResize = () => this.curve.draw();
+    this.root.addEventListener("route", onRoute);
+    addEventListener("keydown", onKey);
+    addEventListener("resize", onResize);
+    const stop = this.source.follow(this.name, {
+      onRows: (rows) => this.#take(rows),
+      onState: (state) => this.#setState(state),
+      onFailure: (text) => refill(this.status, text),
+    });
+    return () => {
+      stop();
+      this.root.removeEventListener("route", onRoute);
+      removeEventListener("keydown", onKey);
+      removeEventListener("resize", onResize);
+    };
+  }
+
+  /** Show what the address names: [NUMBER, PANE]; without a number the best. */
+  go([sequence, pane]) {
+    this.asked = Number(sequence) || null;
+    if (pane) this.pane = pane;
+    this.#drawChosen();
+  }
+
+  choose(sequence, pane = this.pane) {
+    location.hash = `/run/${this.name}/${sequence}${pane ? `/${pane}` : ""}`;
+  }
+
+  /** The evaluation that is looked at: the one asked for, else the best. */
+  get chosen() {
+    if (this.asked) return this.history.at(this.asked);
+    return this.history.newest(this.head.winner) ?? this.history.best ?? this.history.rows.at(-1);
+  }
+
+  #take(rows) {
+    this.history.add(rows);
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.curve.draw();
+      this.tabs.draw();
+      this.table.draw();
+      this.#drawChosen();
+      this.#freshen();
+    });
+  }
+
+  #setState(state) {
+    if (this.head.state !== state || this.head.evaluations !== this.history.rows.length) this.#readHead();
+  }
+
+  #freshen() {
+    if (this.history.rows.length === this.head.evaluations || this.timer) return;
+    this.timer = setTimeout(() => this.#readHead(), HEAD_MS);
+  }
+
+  async #readHead() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.head = await this.source.run(this.name);
+    this.#drawTop();
+    this.#drawChosen();
+    if (this.tabs.chosen !== "evaluations") this.tabs.draw();
+  }
+
+  #drawChosen() {
+    const row = this.chosen;
+    this.curve.mark(row ? this.history.line(row).map((one) => one.sequence) : []);
+    this.table.mark(row?.sequence);
+    this.detail.show(row, this.pane);
+  }
+
+  #drawTop() {
+    const { head } = this;
+    const { stats } = head;
+    const isFaster = head.speedup_interval && head.speedup_interval[0] > 1;
+    const again = stats.evaluation_count - stats.candidate_count;
+    refill(this.top,
+      el("h1", {}, head.run, " ", el("span", { class: `state ${head.state}` }, head.state)),
+      el("p", { class: "soft" }, [
+        head.task, `${head.language} on ${head.device}`, head.models.join(", "),
+        `strategy ${head.strategy}, seed ${head.seed}`, date(head.created_unix_s),
+      ].join(" · ")),
+      head.left_out.map((limit) => el("p", { class: "soft" }, `${limit.model} cannot do ${limit.missing}: the run goes on without it`)),
+      el("div", { class: "tiles" },
+        tile(times(head.speedup), ["over the fastest baseline ", interval(head.speedup_interval)], isFaster ? "good" : ""),
+        tile(times(head.speedup_eager), ["over PyTorch eager ", interval(head.speedup_eager_interval)]),
+        tile(stats.evaluation_count, again ? `evaluations: ${stats.candidate_count} candidates, ${again} measured again` : "evaluations"),
+        tile(`${stats.elite_count} / 64`, `cells with an elite, ${percent(stats.coverage)}`),
+        tile(dollars(head.cost_usd), "spent on models")));
+  }
+
+  #key(event) {
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    const next = (this.chosen?.sequence ?? 0) + step;
+    if (this.history.at(next)) this.choose(next);
+  }
+}
+
+function tile(value, text, kind = "") {
+  return el("div", { class: "tile" }, el("b", { class: kind }, value), el("span", { class: "soft" }, text));
+}
+
+function interval(bounds) {
+  return bounds ? el("span", { class: "whole" }, between(bounds)) : null;
+}

@@ -1,0 +1,93 @@
+// Where the data of the page comes from: this machine's server, or the report that holds it.
+
+/** The data of this page. */
+export async function openSource() {
+  const held = document.getElementById("data");
+  return held ? new HeldData(JSON.parse(await unpacked(held.textContent))) : new LiveData();
+}
+
+class LiveData {
+  isLive = true;
+
+  runs() {
+    return asked("/api/runs");
+  }
+
+  run(name) {
+    return asked(`/api/runs/${name}`);
+  }
+
+  evaluation(run, sequence) {
+    return asked(`/api/runs/${run}/evaluations/${sequence}`);
+  }
+
+  exchanges(run, selection) {
+    return asked(`/api/runs/${run}/exchanges/${selection}`);
+  }
+
+  sweep(run, name) {
+    return asked(`/api/runs/${run}/sweeps/${name}`);
+  }
+
+  /** Tell `listener` of rows, the run's state and failures as they come; returns what ends that. */
+  follow(run, listener) {
+    const events = new EventSource(`/api/runs/${run}/events`);
+    events.addEventListener("rows", (event) => listener.onRows(JSON.parse(event.data)));
+    events.addEventListener("state", (event) => listener.onState(JSON.parse(event.data)));
+    events.addEventListener("failure", (event) => listener.onFailure(JSON.parse(event.data)));
+    events.addEventListener("open", () => listener.onFailure(""));
+    events.addEventListener("error", () => {
+      // A stream ends with its run and is asked for again: only a refusal is a failure.
+      if (events.readyState === EventSource.CLOSED) listener.onFailure("the server does not answer");
+    });
+    return () => events.close();
+  }
+}
+
+class HeldData {
+  isLive = false;
+
+  constructor(data) {
+    this.data = data;
+    this.name = data.run.run;
+  }
+
+  async run() {
+    return this.data.run;
+  }
+
+  async evaluation(_run, sequence) {
+    return held(this.data.evaluations, sequence);
+  }
+
+  async exchanges(_run, selection) {
+    return held(this.data.exchanges, selection);
+  }
+
+  async sweep(_run, name) {
+    return held(this.data.sweeps, name);
+  }
+
+  follow(_run, listener) {
+    listener.onRows(this.data.rows);
+    listener.onState(this.data.run.state);
+    return () => {};
+  }
+}
+
+async function asked(path) {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error((await answer.text()).trim());
+  return answer.json();
+}
+
+function held(kept, key) {
+  if (!Object.hasOwn(kept, key)) throw new Error("not kept in this report; `kfoundry ui` shows it");
+  return kept[key];
+}
+
+async function unpacked(base64) {
+  const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}

@@ -1,0 +1,1 @@
+"""The live page: a server for this machine's browsers alone, over the archive's event stream."""

@@ -1,0 +1,206 @@
+"""What the page asks for: its own files, runs and their parts as JSON, and events."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Any, Final
+
+from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
+from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.local import Directory
+from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.report.page import page_files
+from kernel_foundry.sdk.report.page_objects import (
+    detail_object,
+    exchange_object,
+    head_object,
+    page_json,
+    sweep_object,
+)
+from kernel_foundry.sdk.run_account import AccountAnswer, no_account
+from kernel_foundry.sdk.run_objects import run_object
+from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.ui.http import Request, Response
+from kernel_foundry.ui.run_feed import FeedEvent, RunFeed
+
+_JSON: Final = "application/json"
+_RETRY_MS: Final = 3000
+"""When a browser asks again for the events of a run that has ended or was cut off."""
+
+_STATUS: Final = {
+    StatusCode.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
+    StatusCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    StatusCode.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""Of our errors; others are 500."""
+
+
+class Routes:
+    """Answers requests that may be answered.
+
+    Args:
+        directory: Where the services are.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._files = page_files()
+        self._feeds: dict[tuple[str, float], RunFeed] = {}
+        """By name and time of creation: a name may be another run's later."""
+        self._selections: dict[tuple[str, float], _Exchanges] = {}
+
+    async def answer(self, request: Request) -> Response:
+        """Return the answer to a request."""
+        if request.method != "GET":
+            return _text(HTTPStatus.NOT_FOUND, "no such page")
+        try:
+            match request.path:
+                case ():
+                    return self._file("index.html")
+                case ("page", name):
+                    return self._file(name)
+                case ("api", "runs"):
+                    return _json(await self._runs())
+                case ("api", "runs", name, *rest):
+                    check_run_name(name)
+                    return await self._of_run(name, tuple(rest), request)
+        except KernelFoundryError as error:
+            return _text(_STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR), str(error))
+        return _text(HTTPStatus.NOT_FOUND, "no such page")
+
+    async def close(self) -> None:
+        """Follow no run any more."""
+        for feed in self._feeds.values():
+            await feed.close()
+
+    def _file(self, name: str) -> Response:
+        found = self._files.get(name)
+        if found is None:
+            return _text(HTTPStatus.NOT_FOUND, "no such page")
+        return Response(content_type=found.content_type, body=found.text.encode())
+
+    async def _runs(self) -> list[dict[str, Any]]:
+        archive = await self._directory.archive()
+        return [run_object(run) async for run in all_runs(archive)]
+
+    async def _of_run(self, name: str, rest: tuple[str, ...], request: Request) -> Response:
+        match rest:
+            case ():
+                return _json(await self._head(name))
+            case ("events",):
+                return await self._events(name, request)
+            case ("evaluations", number):
+                return _json(await self._evaluation(name, _number(number)))
+            case ("exchanges", selection):
+                return _json(await self._exchanges(name, _number(selection)))
+            case ("sweeps", sweep):
+                return _json(_sweep(name, sweep))
+        return _text(HTTPStatus.NOT_FOUND, "no such page")
+
+    async def _head(self, name: str) -> dict[str, Any]:
+        archive = await self._directory.archive()
+        return head_object(
+            await archive.get_run(name),
+            await archive.stats(name),
+            await winner(archive, name),
+            await self._account(name),
+            sweeps=tuple(path.stem for path in kept_sweeps(name)),
+        )
+
+    async def _account(self, name: str) -> AccountAnswer:
+        try:
+            generator = await self._directory.generator()
+            return AccountAnswer(account=await generator.account(name))
+        except KernelFoundryError as error:
+            return no_account(error)
+
+    async def _events(self, name: str, request: Request) -> Response:
+        archive = await self._directory.archive()
+        run = await archive.get_run(name)
+        key = (name, run.created_unix_s)
+        feed = self._feeds.setdefault(key, RunFeed(archive, name))
+        # A browser that was cut off says what it has, in a header of its own.
+        after = request.headers.get("last-event-id") or request.query.get("after", "0")
+        return Response(content_type="text/event-stream", stream=_sent(feed.events(_number(after))))
+
+    async def _evaluation(self, name: str, number: int) -> dict[str, Any]:
+        archive = await self._directory.archive()
+        run = await archive.get_run(name)
+        page = await archive.evaluations(name, after=max(number, 1) - 1, limit=1)
+        if not page or page[0].sequence != number:
+            raise InvalidArgumentError(f"run {name} has no evaluation {number}", field="number")
+        return detail_object(page[0], run.spec.task.name)
+
+    async def _exchanges(self, name: str, selection: int) -> list[dict[str, Any]]:
+        archive = await self._directory.archive()
+        run = await archive.get_run(name)
+        generator = await self._directory.generator()
+
+        async def read(after: int, limit: int) -> tuple[Exchange, ...]:
+            return await generator.exchanges(name, after=after, limit=limit)
+
+        known = self._selections.setdefault((name, run.created_unix_s), _Exchanges())
+        return [exchange_object(e) for e in await known.of_selection(selection, read)]
+
+
+class _Exchanges:
+    """Which exchanges of a run answer which selection; each is read once to know it."""
+
+    def __init__(self) -> None:
+        self._sequences: dict[int, list[int]] = {}
+        self._last = 0
+
+    async def of_selection(
+        self, selection: int, read: Callable[[int, int], Awaitable[tuple[Exchange, ...]]]
+    ) -> list[Exchange]:
+        """Return the exchanges of a selection, in order."""
+        while page := await read(self._last, 20):
+            for one in page:
+                if one.selection is not None:
+                    self._sequences.setdefault(one.selection, []).append(one.sequence)
+            self._last = page[-1].sequence
+        found = self._sequences.get(selection, [])
+        return [one for sequence in found for one in await read(sequence - 1, 1)]
+
+
+async def _sent(events: AsyncGenerator[FeedEvent, None]) -> AsyncGenerator[bytes, None]:
+    """The events in the form of server-sent events; an error of ours ends them with words."""
+    yield f"retry: {_RETRY_MS}\n\n".encode()
+    try:
+        async with aclosing(events):
+            async for event in events:
+                yield _message(event)
+    except KernelFoundryError as error:
+        yield f"event: failure\ndata: {page_json(str(error))}\n\n".encode()
+
+
+def _message(event: FeedEvent) -> bytes:
+    if event.rows:
+        return f"id: {event.sequence}\nevent: rows\ndata: [{','.join(event.rows)}]\n\n".encode()
+    if event.state is not None:
+        return f"event: state\ndata: {json.dumps(event.state.value)}\n\n".encode()
+    return b":\n\n"
+
+
+def _sweep(run: str, name: str) -> list[dict[str, Any]]:
+    for path in kept_sweeps(run):
+        if path.stem == name:
+            return sweep_object(json.loads(path.read_text(encoding="utf-8")))
+    raise InvalidArgumentError(f"run {run} has no landscape {name}", field="sweep")
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise InvalidArgumentError(f"{text[:20]!r}: expected a number", field="number")
+    return int(text)
+
+
+def _json(value: Any) -> Response:
+    return Response(content_type=_JSON, body=page_json(value).encode())
+
+
+def _text(status: HTTPStatus, text: str) -> Response:
+    return Response(status=status, body=f"{text}\n".encode())

@@ -1,0 +1,115 @@
+"""The server: one connection, one request, one answer; on this machine alone."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Final
+
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.sdk.local import Directory, Targets
+from kernel_foundry.ui.access import HEADERS, Access
+from kernel_foundry.ui.http import (
+    LARGEST_HEAD,
+    BadRequestError,
+    Response,
+    head_of,
+    read_request,
+)
+from kernel_foundry.ui.routes import Routes
+
+_LOGGER = logging.getLogger(__name__)
+
+HOST: Final = "127.0.0.1"
+
+
+class PageServer:
+    """Serves the page while it is entered.
+
+    Args:
+        targets: Where the services are.
+        port: Of this machine; 0: any that is free.
+    """
+
+    def __init__(self, targets: Targets, port: int = 0) -> None:
+        self._targets = targets
+        self._port = port
+        self._token = secrets.token_urlsafe(32)
+        self._stack = contextlib.AsyncExitStack()
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @property
+    def address(self) -> str:
+        """What opens the page: it holds the token."""
+        return f"http://{HOST}:{self._port}/?token={self._token}"
+
+    async def __aenter__(self) -> "PageServer":
+        """Listen.
+
+        Raises:
+            InvalidArgumentError: the port is taken.
+        """
+        directory = Directory(self._targets)
+        self._stack.push_async_callback(directory.close)
+        self._routes = Routes(directory)
+        self._stack.push_async_callback(self._routes.close)
+        self._stack.push_async_callback(self._end_connections)
+        try:
+            server = await asyncio.start_server(self._serve, HOST, self._port, limit=LARGEST_HEAD)
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"port {self._port} cannot be listened on: {error.strerror}", field="port"
+            ) from error
+        self._stack.callback(server.close)
+        self._port = server.sockets[0].getsockname()[1]
+        self._access = Access(self._token, self._port)
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        """Listen no more, end the streams, and close what was opened."""
+        await self._stack.aclose()
+
+    async def _end_connections(self) -> None:
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # the server runs each connection in one
+        self._connections.add(task)
+        try:
+            response = await self._answer(reader)
+            if response is not None:
+                await _send(writer, response)
+        except ConnectionError:
+            pass  # the browser left
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> Response | None:
+        try:
+            request = await read_request(reader)
+            if request is None:
+                return None
+            return self._access.refusal(request) or await self._routes.answer(request)
+        except BadRequestError as error:
+            return Response(status=error.status, body=f"{error}\n".encode())
+        except Exception:
+            _LOGGER.exception("a request of the page failed")
+            return Response(
+                status=HTTPStatus.INTERNAL_SERVER_ERROR, body=b"it failed; the log says why\n"
+            )
+
+
+async def _send(writer: asyncio.StreamWriter, response: Response) -> None:
+    writer.write(head_of(response, HEADERS) + response.body)
+    await writer.drain()
+    if response.stream is not None:
+        async with aclosing(response.stream) as stream:
+            async for part in stream:
+                writer.write(part)
+                await writer.drain()

@@ -1,0 +1,101 @@
+"""A page over real stores, served by a thread, and a browser that looks at it."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive_svc.archive import LocalArchive
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.testing.evaluator import FakeEvaluator
+from kernel_foundry.testing.generator import FakeGenerator
+from kernel_foundry.ui.server import PageServer
+from tests import hostile_records
+from tests.domain_values import run_spec
+from tests.ui.browser import Browser, browser, missing
+
+EVALUATIONS = 300
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a hostile run, "first", and one of 300 evaluations, "recorded"."""
+    folder = tmp_path_factory.mktemp("page")
+    hostile_records.fill(folder)
+    with_archive(folder, _search)
+    return folder
+
+
+def with_archive(folder: Path, work: Callable[[LocalArchive], Coroutine[Any, Any, None]]) -> None:
+    """Do `work` on the store of a data folder."""
+
+    async def on_archive() -> None:
+        archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
+        await work(archive)
+        await archive.close()
+
+    asyncio.run(on_archive())
+
+
+async def _search(archive: LocalArchive) -> None:
+    run = await archive.create_run(run_spec("recorded", seed=5, strategy="gradient"))
+    await Evolution(
+        evaluator=FakeEvaluator(),
+        archive=archive,
+        generator=FakeGenerator(),
+        run=run,
+        budget=Budget(evaluations=EVALUATIONS),
+        limits=EvaluationLimits(),
+        in_flight=2,
+        judging=1,
+        listener=lambda _event: None,
+    ).run()
+
+
+@pytest.fixture(scope="session")
+def address(data: Path) -> Iterator[str]:
+    """What `kfoundry ui` prints."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(data))
+        with served(Targets(store=f"sqlite:///{data / 'runs.db'}")) as url:
+            yield url
+
+
+@contextmanager
+def served(targets: Targets) -> Iterator[str]:
+    """Serve the page in a thread; yields its address with the token."""
+    started = threading.Event()
+    found: dict[str, Any] = {}
+
+    async def serve() -> None:
+        async with PageServer(targets) as server:
+            found.update(address=server.address, loop=asyncio.get_running_loop())
+            found["stop"] = asyncio.Event()
+            started.set()
+            await found["stop"].wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(60)
+    try:
+        yield found["address"]
+    finally:
+        found["loop"].call_soon_threadsafe(found["stop"].set)
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser's window."""
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened

@@ -1,0 +1,194 @@
+"""The page in a real browser: what a reader sees, live, and nothing that a model wrote is run."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import LocalArchive
+from kernel_foundry.domain.archive import RunState
+from kernel_foundry.printable import printable
+from tests.archive.conftest import make_candidate, make_evaluation
+from tests.domain_values import run_spec
+from tests.hostile_records import HOSTILE
+from tests.ui.browser import Browser
+from tests.ui.conftest import with_archive
+
+
+@pytest.fixture
+def page(window: Browser, address: str) -> Iterator[Browser]:
+    """The list of runs; whatever a test does, the page has no error and ran no foreign script."""
+    window.resize(1280, 900)
+    window.open(address)
+    window.wait("return document.querySelector('main h1')")
+    window.console()
+    yield window
+    assert window.console() == []
+    assert window.run("return window.alerted ?? null") is None
+
+
+def go(page: Browser, route: str) -> None:
+    """Go to a view of the page."""
+    page.run("location.hash = arguments[0]", route)
+
+
+def shown(page: Browser, selector: str, text: str) -> None:
+    """Wait until the first element that a selector finds begins with a text."""
+    page.wait(
+        "return document.querySelector(arguments[0])?.textContent.startsWith(arguments[1])",
+        selector,
+        text,
+    )
+
+
+def test_runs_are_listed_and_the_token_is_not_in_the_address(page: Browser, address: str) -> None:
+    assert "recorded" in page.text()
+    token = address.partition("token=")[2]
+    assert page.run("return location.href + document.cookie").count(token) == 0
+
+
+def test_a_run_shows_its_numbers_its_curve_and_the_best(page: Browser) -> None:
+    page.click("main a", "recorded")
+    page.wait("return document.querySelector('.tiles')")
+    count = page.texts(".tiles .tile:nth-child(3) b")[0]
+    shown(page, ".filter .soft", f"{count} evaluations")
+    dots = page.run("return document.querySelector('.curve .passed').getAttribute('d')")
+    assert dots.count("M") == int(count)
+    assert f"{count} evaluations" in page.run(
+        "return document.querySelector('.curve svg').getAttribute('aria-label')"
+    )
+    assert page.texts(".detail h2")[0].startswith("#")
+    assert page.wait("return document.querySelector('.detail [role=tabpanel] table')")
+
+
+def test_table_is_filtered_and_sorted(page: Browser) -> None:
+    go(page, "/run/recorded")
+    page.wait("return document.querySelectorAll('.evaluations tbody tr').length === 100")
+    page.click(".evaluations th button", "Speed-up")
+    gains = [float(text.partition("×")[0]) for text in page.texts(".evaluations td:nth-child(7)")]
+    assert gains == sorted(gains, reverse=True)
+    page.run(
+        "const field = document.querySelector('.filter input'); field.value = 'seed fusion';"
+        "field.dispatchEvent(new Event('input'))"
+    )
+    assert set(page.texts(".evaluations td:nth-child(2)")) == {"seed"}
+    assert set(page.texts(".evaluations td:nth-child(3)")) == {"fusion"}
+
+
+def test_keys_go_from_one_evaluation_to_the_next(page: Browser) -> None:
+    go(page, "/run/recorded/5")
+    shown(page, ".detail h2", "#5")
+    page.press("body", "j")
+    shown(page, ".detail h2", "#6")
+    page.press(".detail [aria-selected=true]", "ArrowRight")
+    shown(page, ".detail pre", "// proposal")
+    assert page.run("return document.activeElement.textContent") == "Code"
+
+
+def test_hostile_records_are_text(page: Browser) -> None:
+    """Source, plan, model, findings, device, prompts: shown to the letter, and nothing acts."""
+    page.run("window.alert = (text) => { window.alerted = text; }")
+    acting = "script, img, iframe, object, embed, svg[onload], [onerror], body style"
+    before = len(page.texts(acting))
+    for pane in ("Verdict", "Code"):
+        go(page, f"/run/first/2/{pane.lower()}")
+        shown(page, ".detail [aria-selected=true]", pane)
+        page.wait(
+            "return document.querySelector('.detail [role=tabpanel]').innerText"
+            ".includes(arguments[0])",
+            "onerror=alert(2)",
+        )
+    assert printable(HOSTILE) in page.texts(".detail pre")[0]
+    assert len(page.texts(acting)) == before
+    assert page.run("return getComputedStyle(document.querySelector('h1')).display") == "block"
+
+
+def test_what_a_loop_adds_is_seen_at_once(page: Browser, data: Path) -> None:
+    """The loop is another process's: it and the page share the store alone."""
+    spec = run_spec("live")
+
+    async def begin(archive: LocalArchive) -> None:
+        await archive.create_run(spec)
+
+    async def add(archive: LocalArchive) -> None:
+        for number in range(3):
+            candidate = make_candidate(f"live {number}")
+            verdict = make_evaluation(candidate, median_ns=500.0 - number)
+            verdict = replace(verdict, task=spec.task.digest)
+            await archive.add("live", candidate, verdict, request_id=str(number))
+
+    async def end(archive: LocalArchive) -> None:
+        await archive.finish_run("live", RunState.FINISHED)
+
+    with_archive(data, begin)
+    go(page, "/run/live")
+    page.wait("return document.querySelector('.state')?.textContent === 'running'")
+    with_archive(data, add)
+    page.wait("return document.querySelectorAll('.evaluations tbody tr').length === 3")
+    with_archive(data, end)
+    page.wait("return document.querySelector('.state').textContent === 'finished'")
+
+
+@pytest.mark.parametrize("route", ["/", "/run/recorded"])
+def test_narrow_screens_scroll_down_alone(page: Browser, route: str) -> None:
+    page.resize(375, 800)
+    go(page, route)
+    page.wait("return document.querySelector('tbody td')")
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_both_modes_have_contrast(page: Browser) -> None:
+    """Text has a contrast of 4.5 or more on what it stands on."""
+    go(page, "/run/recorded")
+    page.wait("return document.querySelector('tbody td')")
+    for mode in ("light", "dark"):
+        page.devtools(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": mode}]
+        )
+        colours = json.loads(page.run(_COLOURS))
+        for name in ("ink", "soft", "good", "bad", "warm", "passed"):
+            for ground in ("card", "page", "code", "chosen"):
+                assert _contrast(colours[name], colours[ground]) >= 4.5, (mode, name, ground)
+
+
+def test_controls_have_names_and_tables_have_captions(page: Browser) -> None:
+    go(page, "/run/recorded")
+    page.wait("return document.querySelector('.detail table')")
+    assert page.run(_NAMELESS) == []
+    assert page.run("return [...document.querySelectorAll('table')].every(t => t.caption)")
+    assert page.run("return document.documentElement.lang") == "en"
+    ids = page.run("return [...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+_COLOURS = """
+const style = getComputedStyle(document.documentElement);
+const found = {};
+const names = ["ink", "soft", "good", "bad", "warm", "passed", "card", "page", "code", "chosen"];
+for (const name of names) {
+  const value = style.getPropertyValue("--" + name).trim().slice(1);
+  const six = value.length === 3 ? [...value].map((digit) => digit + digit).join("") : value;
+  found[name] = [0, 2, 4].map((at) => parseInt(six.slice(at, at + 2), 16) / 255);
+}
+return JSON.stringify(found);
+"""
+
+_NAMELESS = """
+const controls = "button, input, select, textarea, a, [role=img], [role=tabpanel]";
+return [...document.querySelectorAll(controls)]
+  .filter((one) => !(one.getAttribute("aria-label") || one.textContent).trim())
+  .map((one) => one.outerHTML);
+"""
+
+
+def _contrast(one: list[float], other: list[float]) -> float:
+    """WCAG's contrast of two colours."""
+    lights = sorted(_luminance(colour) + 0.05 for colour in (one, other))
+    return lights[1] / lights[0]
+
+
+def _luminance(colour: list[float]) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
