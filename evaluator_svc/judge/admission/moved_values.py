@@ -12,6 +12,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.distribution_traits import Trait, with_trait
 from evaluator_svc.judge.comparison.far_elements import PERTURBATION_SEEDS, moved_sources
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
@@ -25,15 +26,6 @@ _MOST_CONSTANTS: Final = 4
 _MOST_BYTES: Final = 1 << 26
 """Of a workload's inputs, parameters and outputs: values are sorted to be looked up."""
 
-_UNUSUAL: Final = (
-    Distribution.LARGE,
-    Distribution.OFFSET,
-    Distribution.SIGNS,
-    Distribution.MAGNITUDES,
-    Distribution.OUTLIERS,
-)
-"""What may take the reference another way, where it computes."""
-
 
 def moves_values(prepared: Sequence[PreparedWorkload], seed: int) -> tuple[bool, ...]:
     """Return of each output whether the reference only moves values of inputs into it.
@@ -44,7 +36,7 @@ def moves_values(prepared: Sequence[PreparedWorkload], seed: int) -> tuple[bool,
     found: tuple[bool, ...] = ()
     for item in small:
         drawn = item.shared_set(seed)
-        unusual = _UNUSUAL if item is small[0] else ()
+        unusual = with_trait(Trait.BRANCHES) if item is small[0] else ()
         # Beyond its bounds a clamp gives nothing but these.
         looks = [_moved_outputs(drawn)]
         looks += [

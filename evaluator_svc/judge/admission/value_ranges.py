@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.comparison.needed_factor import USUAL_FACTOR, needed_factor
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
@@ -16,8 +17,6 @@ from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
-_REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
-"""Kernels may flush denormals and treat NaN as they like: a difference is reported, no more."""
 _OTHERS_FACTOR: Final = 2.0
 """Times the factors found on a smaller workload, where they are not found out anew."""
 
@@ -106,7 +105,7 @@ def _value_range(
         if distribution is Distribution.LEVEL:
             return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=True)
         expected = changed.expected()
-        if distribution in _REPORTED:
+        if has(distribution, Trait.REPORTED):
             return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=False)
         needed = needed_factor(changed, distribution, tolerance)
     except TaskInvalidError:

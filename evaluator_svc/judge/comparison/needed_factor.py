@@ -11,6 +11,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.comparison.exact_reference import exact_or_own
 from evaluator_svc.judge.comparison.index_comparison import exact_indices
 from evaluator_svc.judge.comparison.rounding_noise import (
@@ -23,19 +24,10 @@ from evaluator_svc.judge.comparison.rounding_noise import (
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.tensors.scales import group_scale, groups_of
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
-from evaluator_svc.judge.unusual_values.distributions import WEIGHTS
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
 
 USUAL_FACTOR: Final = 4.0
-_CANCELLING: Final = (
-    Distribution.OFFSET,
-    Distribution.OUTLIERS,
-    Distribution.FEW,
-    Distribution.WEIGHT_OUTLIERS,
-    Distribution.NEAR_ONE,
-    Distribution.BOUNDS,
-)
 _CLOSE_FACTOR: Final = 16.0
 """Where rows are close to each other: of products that cancel by chance more is lost than of the
 differences that count there, and what comes of squares is off by hundreds of tolerances."""
@@ -45,23 +37,6 @@ element of the row: at an offset of 16, or with an outlier of 256 or terms of 50
 they lose 8 bits, and a shortcut through 16 bits is still worse."""
 _MOST_FACTOR: Final = 64.0
 """Where the tolerance was given by hand."""
-_TIED: Final = (
-    Distribution.OFFSET,
-    Distribution.ZEROS,
-    Distribution.SPARSE,
-    Distribution.INTEGERS,
-    Distribution.POWERS,
-    Distribution.FEW,
-    Distribution.NEGATIVE,
-    Distribution.EXTREMES,
-    Distribution.ABSOLUTE,
-    Distribution.FAR,
-    Distribution.PLACES,
-    Distribution.BOUNDS,
-)
-"""Equal values, among which a kernel may take another index than the reference does."""
-_AS_DRAWN: Final = (Distribution.ABSOLUTE, Distribution.BOUNDS)
-"""Inputs that a kernel has to take as they are: no rounding error of theirs is granted."""
 _NOISE_SEEDS: Final = (1, 2)
 _COARSE_UNITS: Final = float(1 << 12)
 """Units in the last place that results are moved by: whole numbers that stay follow from no result,
@@ -91,7 +66,7 @@ def needed_factor(
         TaskInvalidError: the reference raises.
     """
     dtype, least = changed.module.rounding, USUAL_FACTOR
-    if distribution in _CANCELLING:
+    if has(distribution, Trait.CANCELS):
         least = _CANCELLING_FACTOR.get(dtype, least)
     if distribution is Distribution.CLOSE:
         least = _CLOSE_FACTOR
@@ -100,7 +75,7 @@ def needed_factor(
     expected = changed.expected()
     whole = [i for i, output in enumerate(expected) if not output.is_floating_point()]
     names_places = bool(whole) and changed.module.names_places
-    is_tied = names_places and distribution in _TIED
+    is_tied = names_places and has(distribution, Trait.TIES)
     granted = min(least, most)
     noise = _noise(
         changed,
@@ -155,10 +130,10 @@ def _noise(
         generator = torch.Generator(device).manual_seed(seed)
         move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
         moved = list(changed.inputs)
-        if distribution not in _AS_DRAWN:
+        if not has(distribution, Trait.AS_DRAWN):
             moved = [move(tensor) for tensor in moved]
         state = changed.state
-        if distribution in WEIGHTS:
+        if has(distribution, Trait.OF_PARAMETERS):
             state = {path: move(tensor) for path, tensor in state.items()}
         with RoundingNoise(seed=seed, device=device):
             perturbed = changed.run(inputs=moved, state=state)
@@ -166,7 +141,7 @@ def _noise(
         if one_run_tells(expected, scale * max(worst), granted):
             break
     whole = [index for index, output in enumerate(expected) if not output.is_floating_point()]
-    if distribution not in _TIED:
+    if not has(distribution, Trait.TIES):
         whole = [index for index in whole if worst[index] > own[index]]
     elif changed.module.names_places:
         whole = []  # nobody is held to them

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
@@ -18,19 +19,6 @@ from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.errors import TaskInvalidError
 
-_AUDITED: Final = (
-    Distribution.SIGNS,
-    Distribution.MAGNITUDES,
-    Distribution.INTEGERS,
-    Distribution.POWERS,
-    Distribution.OUTLIERS,
-    Distribution.FEW,
-    Distribution.WEIGHTS,
-    Distribution.USUAL_WEIGHTS,
-    Distribution.WEIGHT_OUTLIERS,
-)
-"""Distributions that show in which precision something was computed: sums cancel, few terms
-dominate or are there, no term is exact in 16 bits, or every input is."""
 _OF_ALL_WEIGHTS: Final = (Distribution.WEIGHTS, Distribution.USUAL_WEIGHTS)
 
 _TRIED_ELEMENTS: Final = 1 << 20
@@ -139,7 +127,7 @@ def _verdict(
             factor=value_range.factor,
             note=_kept(draw, value_range, held),
         )
-        is_audited = value_range.is_binding and value_range.distribution in _AUDITED
+        is_audited = value_range.is_binding and has(value_range.distribution, Trait.AUDITED)
         # What cancels in some rows would hide the others.
         is_audited &= not draw.has_mixed_rows(seed)
         if not is_audited:

@@ -17,6 +17,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput, expect
 from evaluator_svc.judge.draws.guards import GuardedBuffer, guards_of
 from evaluator_svc.judge.draws.input_change import (
@@ -48,13 +49,6 @@ _CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
 """Tells the seed of a change from that of the inputs…"""
 _CALL_STREAM: Final = 0x6A09_E667_F3BC_C909
 """…and what makes them those of a call."""
-
-_AS_IN_A_CALL: Final = (
-    Distribution.OUTLIERS,
-    Distribution.WEIGHT_OUTLIERS,
-    Distribution.BLOCKS,
-)
-"""Distributions that are made of what a timed call could have."""
 
 
 class SharedDraw:
@@ -403,7 +397,7 @@ class SharedDraw:
         if self.has_mixed_rows(seed):
             return with_mixed_rows(self.prepared, self._as_in_a_call(seed), self.mixed)
         distribution = self.distributions[seed]
-        if distribution in _AS_IN_A_CALL:
+        if has(distribution, Trait.OF_CALL):
             # Between its outliers a row must look like those of a timed call.
             return with_distribution(self.prepared, self._as_in_a_call(seed), distribution)
         if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:

@@ -13,6 +13,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
@@ -43,24 +44,6 @@ from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, wit
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 
-WEIGHTS: Final = (
-    Distribution.WEIGHTS,
-    Distribution.USUAL_WEIGHTS,
-    Distribution.WEIGHT_OUTLIERS,
-    Distribution.LASTING_WEIGHTS,
-)
-"""Of parameters."""
-_BY_ELEMENT: Final = (
-    Distribution.SPARSE,
-    Distribution.SIGNS,
-    Distribution.MAGNITUDES,
-    Distribution.INTEGERS,
-    Distribution.POWERS,
-    Distribution.OUTLIERS,
-    Distribution.FEW,
-    Distribution.BLOCKS,
-)
-"""Each element changes in a way of its own, which breaks the pattern of a table."""
 _SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
 """They ask which signs the reference is defined on."""
 _OF_MANY: Final = (Distribution.NEAR_ONE, Distribution.NEAR_ZERO)
@@ -81,7 +64,7 @@ def with_distribution(
     """Return a copy of `input_set`, a draw of `prepared`, that is of `distribution`."""
     if distribution is Distribution.LASTING_WEIGHTS:
         return with_lasting_weights(prepared, input_set)
-    if distribution in WEIGHTS:
+    if has(distribution, Trait.OF_PARAMETERS):
         return _of_weights(prepared, input_set, distribution)
     if distribution is Distribution.BLOCKS and not prepared.iterates:
         return input_set
@@ -96,7 +79,7 @@ def with_distribution(
     if distribution in _SIGNED and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
     kept = [name in prepared.task.constants for name in input_set.arguments.names]
-    if distribution in _BY_ELEMENT:
+    if has(distribution, Trait.BY_ELEMENT):
         # Tables of sines and the like repeat themselves in some pattern, which single places break.
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
     change = _change_of(distribution, prepared.large_sign or 1.0)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.distribution_traits import Trait, has, with_trait
 from evaluator_svc.memory_needs import WorkloadSizes
 from kernel_foundry.domain.admission import (
     Admission,
-    Distribution,
     ValueRange,
     WorkloadAdmission,
 )
@@ -25,20 +25,6 @@ _TRIALS: Final = 16
 _TRIED_BYTES: Final = {True: 1 << 33, False: 1 << 28}
 """Inputs and outputs of these trials together, on a GPU and on a CPU: 0.2 s of drawing, running,
 comparing."""
-
-_BY_ROW: Final = (
-    Distribution.OFFSET,
-    Distribution.LARGE,
-    Distribution.SPARSE,
-    Distribution.SIGNS,
-    Distribution.MAGNITUDES,
-    Distribution.INTEGERS,
-    Distribution.POWERS,
-    Distribution.OUTLIERS,
-    Distribution.NEGATIVE,
-)
-"""Distributions of inputs that can hold in some rows alone. The first one stands for the draw when
-the reference is tried before a candidate is refused: OFFSET, on which sums may cancel."""
 
 
 class RangeChoice:
@@ -86,7 +72,9 @@ class RangeChoice:
         if not 0 < self.count(workload) < len(workload.value_ranges):
             return ()
         binding = {r.distribution: r for r in workload.value_ranges if r.is_binding}
-        by_row = [binding[d] for d in _BY_ROW if d in binding]
+        # The first stands for the draw when the reference is tried before a candidate is refused.
+        order = sorted(with_trait(Trait.BY_ROW), key=lambda d: not has(d, Trait.CANCELS))
+        by_row = [binding[distribution] for distribution in order if distribution in binding]
         return tuple(by_row) if len(by_row) > 1 else ()
 
 

@@ -1,0 +1,94 @@
+"""What holds of each distribution of unusual values: how it is drawn, chosen, compared and audited.
+
+A new distribution gets a row here. How its values are made is in `judge/unusual_values`; on which
+of them a task's candidates are tried is found out in `judge/admission/value_ranges.py`.
+"""
+
+from enum import Flag, auto
+from typing import Final
+
+from kernel_foundry.domain.admission import Distribution
+
+
+class Trait(Flag):
+    """One thing that holds of a distribution."""
+
+    OF_PARAMETERS = auto()
+    """Parameters are changed; inputs are ordinary."""
+    BY_ELEMENT = auto()
+    """Each element changes in a way of its own, which breaks the pattern of a table."""
+    BY_ROW = auto()
+    """It can hold in some rows alone, so a draw can have rows of several distributions."""
+    OF_CALL = auto()
+    """It is made of the values that a timed call could have."""
+    CANCELS = auto()
+    """Sums lose most of their digits: the tolerance grows by what honest float32 loses."""
+    TIES = auto()
+    """Values are equal, and a kernel may take another index among them than the reference does."""
+    AS_DRAWN = auto()
+    """A kernel has to take the inputs as they are: no rounding error of theirs is granted."""
+    AUDITED = auto()
+    """It shows in which precision something was computed: sums cancel, few terms dominate or are
+    there, no term is exact in 16 bits, or every input is."""
+    REPORTED = auto()
+    """A difference is reported and refuses nothing: kernels may flush denormals and treat NaN as
+    they like."""
+    BRANCHES = auto()
+    """It may take the reference another way, where that computes something."""
+
+
+_NONE: Final = Trait(0)
+TRAITS: Final = {
+    Distribution.LARGE: Trait.BY_ROW | Trait.BRANCHES,
+    Distribution.OFFSET: Trait.BY_ROW | Trait.CANCELS | Trait.TIES | Trait.BRANCHES,
+    Distribution.ZEROS: Trait.TIES,
+    Distribution.SPARSE: Trait.BY_ELEMENT | Trait.BY_ROW | Trait.TIES,
+    Distribution.DENORMAL: Trait.REPORTED,
+    Distribution.NON_FINITE: Trait.REPORTED,
+    Distribution.SIGNS: Trait.BY_ELEMENT | Trait.BY_ROW | Trait.AUDITED | Trait.BRANCHES,
+    Distribution.MAGNITUDES: Trait.BY_ELEMENT | Trait.BY_ROW | Trait.AUDITED | Trait.BRANCHES,
+    Distribution.INTEGERS: Trait.BY_ELEMENT | Trait.BY_ROW | Trait.TIES | Trait.AUDITED,
+    Distribution.POWERS: Trait.BY_ELEMENT | Trait.BY_ROW | Trait.TIES | Trait.AUDITED,
+    Distribution.OUTLIERS: (
+        Trait.BY_ELEMENT
+        | Trait.BY_ROW
+        | Trait.OF_CALL
+        | Trait.CANCELS
+        | Trait.AUDITED
+        | Trait.BRANCHES
+    ),
+    Distribution.FEW: Trait.BY_ELEMENT | Trait.CANCELS | Trait.TIES | Trait.AUDITED,
+    Distribution.WEIGHTS: Trait.OF_PARAMETERS | Trait.AUDITED,
+    Distribution.USUAL_WEIGHTS: Trait.OF_PARAMETERS | Trait.AUDITED,
+    Distribution.WEIGHT_OUTLIERS: (
+        Trait.OF_PARAMETERS | Trait.OF_CALL | Trait.CANCELS | Trait.AUDITED
+    ),
+    Distribution.LARGE_INTEGERS: _NONE,
+    Distribution.BLOCKS: Trait.BY_ELEMENT | Trait.OF_CALL,
+    Distribution.NEGATIVE: Trait.BY_ROW | Trait.TIES,
+    Distribution.ALIKE: _NONE,
+    Distribution.DENSE: _NONE,
+    Distribution.EXTREMES: Trait.TIES,
+    Distribution.NEAR_ONE: Trait.CANCELS,
+    Distribution.NEAR_ZERO: _NONE,
+    Distribution.ABSOLUTE: Trait.TIES | Trait.AS_DRAWN,
+    Distribution.CLOSE: _NONE,
+    Distribution.LASTING_WEIGHTS: Trait.OF_PARAMETERS,
+    Distribution.HUGE: _NONE,
+    Distribution.TINY: _NONE,
+    Distribution.FAR: Trait.TIES,
+    Distribution.PLACES: Trait.TIES,
+    Distribution.LEVEL: _NONE,
+    Distribution.SMALL: _NONE,
+    Distribution.BOUNDS: Trait.CANCELS | Trait.TIES | Trait.AS_DRAWN,
+}
+
+
+def has(distribution: Distribution, trait: Trait) -> bool:
+    """Return whether `trait` holds of a distribution."""
+    return trait in TRAITS[distribution]
+
+
+def with_trait(trait: Trait) -> tuple[Distribution, ...]:
+    """Return the distributions that a trait holds of, in their order."""
+    return tuple(distribution for distribution in Distribution if has(distribution, trait))
