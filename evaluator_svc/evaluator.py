@@ -222,7 +222,10 @@ class LocalEvaluator:
         admission = self._admit(task, site)
         if not admission.admitted:
             reasons = "; ".join(admission.refusals)
-            raise TaskRefusedError(f"the task is not admitted: {reasons}", reasons=reasons)
+            raise TaskRefusedError(
+                f"the task is not admitted: {reasons} (`kfoundry admit` tells more)",
+                reasons=reasons,
+            )
         return admission
 
     def _build(self, request: EvaluationRequest) -> Evaluation:

@@ -79,6 +79,8 @@ def _require_language(request: ReadCandidateRequest) -> None:
             severity=Severity.ERROR,
             message=f"the device code is {language.value}, the device {device.id} takes "
             f"{device.language.value}",
+            hint=f"write it in {device.language.value}, or choose a device that takes "
+            f"{language.value}",
         )
         raise CandidateRefusedError(EvaluationOutcome.EXTRACTION_FAILED, (finding,))
 

@@ -82,7 +82,8 @@ class DeviceSites:
             device: An id such as "cuda:1", a kind such as "cuda" for its least busy device, or ""
                 for the least busy of the first kind that speaks `language`.
             language: Of the candidate; None when any will do.
-            avoid: Ids of devices that failed this call before, not all of those that match.
+            avoid: Ids of devices to leave out, such as those that failed this call before; one that
+                matches must remain.
 
         Raises:
             BackendUnavailableError: there is none, or it is set aside; says why.
@@ -93,7 +94,11 @@ class DeviceSites:
             site = min(candidates, key=lambda s: s.pending)
             room = self._settings.parallel_evaluations + self._settings.queue_limit
             if site.pending >= room:
-                raise DeviceBusyError(f"{site.pending} calls wait already", pending=str(room))
+                raise DeviceBusyError(
+                    f"{site.pending} calls wait for {site.spec.id} already: try again later, or "
+                    f"raise KERNEL_FOUNDRY_QUEUE_LIMIT (now {self._settings.queue_limit})",
+                    pending=str(site.pending),
+                )
             site.pending += 1
         try:
             yield site

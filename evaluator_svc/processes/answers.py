@@ -62,7 +62,7 @@ def ask_candidate(
 
 def nonsense(doing: str, why: str) -> CandidateFailure:
     """Return what becomes of a candidate whose process says what cannot be."""
-    text = f"while {doing}, the process said what no runner says: {why}"
+    text = f"while {doing}, the process sent an impossible answer: {why}"
     failed = _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
     return dataclasses.replace(failed, findings=bounded(failed.findings))  # it quotes the process
 
@@ -91,6 +91,8 @@ def _crashed(doing: str, end: ProcessEnd | None) -> CandidateFailure:
         EvaluationOutcome.CRASHED,
         FindingKind.LAUNCH_RESOURCE,
         f"the process died while {doing}: {how}",
+        hint="look for recursion, a huge array on a work-item's stack, a division by zero, or more "
+        "work-items or local memory than the device has",
     )
 
 

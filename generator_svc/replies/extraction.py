@@ -204,7 +204,7 @@ class _Reading:
         """Return device code with its plan; `others` may hold kernels that it leaves out."""
         if device.language is not self.language:
             raise UnusableReplyError(
-                f"the device code is {device.language}, asked for was {self.language}"
+                f"the device code is {device.language}: write it in {self.language}"
             )
         require_all_kernels(device.text, plan, others)
         return KernelSource(language=self.language, device_code=device.text, plan=plan)

@@ -22,7 +22,7 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.domain.archive import STRATEGIES
+from kernel_foundry.domain.archive import STRATEGY_NAMES
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
@@ -67,7 +67,7 @@ _DATA: Final = "KERNEL_FOUNDRY_DATA_DIR"
 @click.option("--usd", type=float, help="Hard cap on what the models of one run may cost.")
 @click.option(
     "--strategy",
-    type=click.Choice(STRATEGIES),
+    type=click.Choice(STRATEGY_NAMES),
     default="gradient",
     show_default=True,
     help="How parents are selected; the default is the one that gives directions.",

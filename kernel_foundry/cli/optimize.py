@@ -26,7 +26,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGY_NAMES
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
@@ -101,7 +101,7 @@ class StopShare(click.ParamType[float]):
 )
 @click.option(
     "--strategy",
-    type=click.Choice(STRATEGIES),
+    type=click.Choice(STRATEGY_NAMES),
     default=DEFAULT_STRATEGY,
     show_default=True,
     help="How parents and directions are selected: by what earlier steps gained, by "

@@ -18,7 +18,7 @@ from kernel_foundry.cli.options import json_option, model_option, open_foundry, 
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_live import LiveSuite, PlainSuite, SuiteProgress, estimate_text
 from kernel_foundry.cli.suite_show import show_numbers
-from kernel_foundry.domain.archive import STRATEGIES
+from kernel_foundry.domain.archive import STRATEGY_NAMES
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
@@ -78,7 +78,7 @@ from kernel_foundry.sdk.suite.tables import suite_object
 @click.option("--stop-at", type=StopShare(), metavar="SHARE|never", help="As of `optimize`.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Runs of each task.  [default: 1]")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat.  [default: 0]")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="As of `optimize`.")
+@click.option("--strategy", type=click.Choice(STRATEGY_NAMES), help="As of `optimize`.")
 @click.option(
     "--without",
     multiple=True,

@@ -15,7 +15,7 @@ from kernel_foundry.domain.measures import Cell, Measures
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.task import Task
 
-STRATEGIES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
+STRATEGY_NAMES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
 """Names of the selection strategies; an archive may know more, such as ablations."""
 
 DEFAULT_STRATEGY: Final = "fitness"

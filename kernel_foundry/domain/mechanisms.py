@@ -1,6 +1,6 @@
 """Names of a run's mechanisms; all in `MECHANISMS` can be switched off (`RunSpec.without`).
 
-The strategy, which chooses parents, has names of its own: `archive.STRATEGIES`. What makes a
+The strategy, which chooses parents, has names of its own: `archive.STRATEGY_NAMES`. What makes a
 verdict honest, such as measuring the winner again, cannot be switched off.
 """
 

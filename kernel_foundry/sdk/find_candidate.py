@@ -46,7 +46,8 @@ async def find_candidate(archive: Archive, named: str, run: str = "") -> Archive
         found = of_run | found
     if not found:
         raise InvalidArgumentError(
-            f"no candidate of the store begins with {named}", field="candidate"
+            f"no candidate of the store begins with {named}; `runs watch` shows a run's",
+            field="candidate",
         )
     if len(found) > 1:
         raise InvalidArgumentError(
@@ -61,7 +62,10 @@ async def _numbered(archive: Archive, number: int, run: str) -> ArchivedEvaluati
     name = (await archive.get_run(run)).spec.name
     page = await archive.evaluations(name, after=number - 1, limit=1)
     if not page:
-        raise InvalidArgumentError(f"run {name} has no evaluation {number}", field="candidate")
+        raise InvalidArgumentError(
+            f"run {name} has no evaluation {number}; `runs show` says how many there are",
+            field="candidate",
+        )
     return page[0]
 
 

@@ -87,10 +87,15 @@ def read_task(path: Path, *, admit_degenerate: bool = False) -> Task:
 def _read_text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
-            raise TaskInvalidError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", file=str(path))
+            raise TaskInvalidError(
+                f"{path}: larger than {_MAX_FILE_BYTES} bytes, which is no task file",
+                file=str(path),
+            )
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise TaskInvalidError(f"{path}: not UTF-8 text: {error}", file=str(path)) from error
+        raise TaskInvalidError(
+            f"{path}: not UTF-8 text, save it as UTF-8: {error}", file=str(path)
+        ) from error
     except OSError as error:
         raise TaskInvalidError(f"{path}: {error.strerror}", file=str(path)) from error
 

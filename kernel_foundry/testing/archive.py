@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
 from kernel_foundry.domain.archive import (
-    STRATEGIES,
+    STRATEGY_NAMES,
     AddResult,
     AddStatus,
     ArchivedEvaluation,
@@ -116,7 +116,7 @@ class FakeArchive:
 
     async def select(self, run: str, *, strategy: str = "") -> Selection:
         """Seed an empty archive, else mutate the best elite, whatever the strategy."""
-        if strategy and strategy not in STRATEGIES:
+        if strategy and strategy not in STRATEGY_NAMES:
             raise InvalidArgumentError(f"no strategy {strategy!r}", field="strategy")
         state = self._run(run)
         sequence = state.selected_count

@@ -16,7 +16,7 @@ from archive_svc.archive import LocalArchive
 from archive_svc.search import strategies
 from kernel_foundry.domain.archive import (
     DEFAULT_STRATEGY,
-    STRATEGIES,
+    STRATEGY_NAMES,
     AddStatus,
     RunSpec,
     RunState,
@@ -276,5 +276,5 @@ async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) 
 
 
 def test_named_strategies_are_known() -> None:
-    assert set(STRATEGIES) <= set(strategies.STRATEGIES)
-    assert DEFAULT_STRATEGY in STRATEGIES
+    assert set(STRATEGY_NAMES) <= set(strategies.STRATEGIES)
+    assert DEFAULT_STRATEGY in STRATEGY_NAMES

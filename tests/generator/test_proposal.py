@@ -121,7 +121,7 @@ async def test_the_wrong_language_is_no_candidate(
     kernel = 'extern "C" __global__ void copy_all(const float* x, float* out, int count) {}'
     cuda = samples.REPLY.replace("```sycl", "```cuda").replace(samples.DEVICE_CODE, kernel)
     generator, _ = make_generator([cuda, cuda])
-    assert "asked for was sycl" in (await generator.propose(request_)).failure
+    assert "write it in sycl" in (await generator.propose(request_)).failure
 
 
 async def test_a_refusal_is_not_asked_again(request_: ProposalRequest, make_generator: Any) -> None:

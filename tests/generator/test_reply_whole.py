@@ -122,7 +122,7 @@ REFUSED = {
         "leaves out `scale`",
     ),
     "both in one block": (f"```\n{DEVICE_CODE}\n{PLAN}\n```", "kernels and plan together"),
-    "the other language": (device_block(CUDA_CODE, word="cuda") + plan_block(), "is cuda, asked"),
+    "the other language": (device_block(CUDA_CODE, word="cuda") + plan_block(), "is cuda: write it in sycl"),
     "only reasoning": (f"<think>\n{WHOLE}", "behind the reasoning"),
     "edits of nothing": ("<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE", "reply with a whole"),
     "deep JSON": ("[" * 100_000, "no block of device code"),
@@ -141,7 +141,7 @@ def test_an_incomplete_candidate_is_refused_with_the_reason(name: str) -> None:
 def test_the_other_language_is_told_by_its_content() -> None:
     """CUDA in a SYCL block is still CUDA, and is what was asked for where CUDA was."""
     text = device_block(CUDA_CODE, word="sycl") + plan_block()
-    assert "asked for was sycl" in _extract(text).failure
+    assert "write it in sycl" in _extract(text).failure
     found = extract(text, language=Language.CUDA, parent=None).source
     assert found is not None
     assert found.language is Language.CUDA

@@ -338,7 +338,7 @@ def _refusal(passed: _Pass, tolerance: Tolerance) -> str:
     if name == ANOTHER_DRAW:
         return (
             f"{passed.where}: the output{which} is constant: other inputs and parameters change it"
-            " by less than the tolerance"
+            " by less than the tolerance; choose inputs on which it varies"
         )
     if passed.tried.is_exact:
         return (
@@ -348,5 +348,5 @@ def _refusal(passed: _Pass, tolerance: Tolerance) -> str:
     return (
         f"{passed.where}: {name} would pass as a candidate{which}: the tolerance (rtol"
         f" {tolerance.rtol:g}, atol {tolerance.atol:g}) is too loose for the output, and rounding"
-        " noise allows no tighter one"
+        " noise allows no tighter one; choose larger outputs or other inputs"
     )

@@ -42,7 +42,10 @@ def find_insensitive(pair: DrawPair, tolerance: Tolerance) -> Screening:
     names = swap.input_names
     idle = list(_idle_inputs(swap, found))
     if idle and len(idle) == len(names):
-        reason = f"the output hardly depends on any input ({', '.join(idle)})"
+        reason = (
+            f"the output hardly depends on any input ({', '.join(idle)}): choose inputs on which it"
+            " does"
+        )
         found.refusals.append(reason)
         found.degeneracies.append(reason)
         return found

@@ -55,17 +55,21 @@ def _sizes(
     if unchanged:
         said.append(
             f"{', '.join(unchanged)}: candidates are tried with no other size, because the"
-            " reference does not run with one, or not well enough to judge by"
+            " reference does not run with one, or not well enough to judge by; name a held-out"
+            " workload with other sizes if there is one"
         )
     elif not sizes.groups:
         said.append(
             "get_inputs() has no size that can be changed: candidates are tried with no other"
-            " shapes than it gives"
+            " shapes than it gives; make a size of it a module-level constant"
         )
     larger = exceeded(sizes.groups, workloads)
     smaller = [g.keys[0] for g in sizes.groups if g.keys[0] not in {*larger, *stuck}]
     if smaller:
-        said.append(f"{', '.join(smaller)}: candidates are tried with no larger size")
+        said.append(
+            f"{', '.join(smaller)}: candidates are tried with no larger size; name a held-out "
+            "workload with one if they shall be"
+        )
     return said
 
 

@@ -194,6 +194,8 @@ def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailur
             kind=FindingKind.COMPILE_ERROR,
             severity=Severity.ERROR,
             message=f"the compiler died on this code: {how}",
+            hint="simplify what was added last: deep templates or macros, long unrolled loops, "
+            "very large tables",
         )
     return CandidateFailure(outcome=EvaluationOutcome.COMPILE_ERROR, findings=(finding,))
 

@@ -391,7 +391,7 @@ def _no_times() -> CandidateFailure:
     finding = Finding(
         kind=FindingKind.IMPOSSIBLE_TIME,
         severity=Severity.ERROR,
-        message="the runner gave no times, or such that are no numbers",
+        message="the runner gave no times, or times that are not numbers",
     )
     return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
 

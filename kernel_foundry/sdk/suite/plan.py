@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES, RunBudget
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGY_NAMES, RunBudget
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
@@ -152,7 +152,9 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
     language = setting("language", _language, _language_of(devices))
     repeats = setting("repeats", _count, 1)
     if repeats * len(tasks) > MOST_RUNS:
-        raise _PlanError(f"{repeats * len(tasks)} runs, expected at most {MOST_RUNS}")
+        raise _PlanError(
+            f"{repeats * len(tasks)} runs, expected at most {MOST_RUNS}: split the suite"
+        )
     each = _group(settings, "each", _EACH)
     whole = _group(settings, "whole", _WHOLE)
     has_end = {"evaluations", "minutes", "usd"} & set(each)
@@ -163,7 +165,7 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
         language=language,
         devices=devices or (language.value,),
         models=setting("models", _names, ()),
-        strategy=setting("strategy", _one_of(STRATEGIES), DEFAULT_STRATEGY),
+        strategy=setting("strategy", _one_of(STRATEGY_NAMES), DEFAULT_STRATEGY),
         seed=setting("seed", _whole_number, 0),
         repeats=repeats,
         without=setting("without", _some_of(MECHANISMS), ()),
@@ -196,7 +198,7 @@ def _tasks(key: str, value: Any, folder: Path, admits_degenerate: bool) -> tuple
                 raise _PlanError(f"tasks: two are called {shown(task.name)}; rename one")
             tasks[task.name] = task
             if len(tasks) > MOST_RUNS:
-                raise _PlanError(f"tasks: more than {MOST_RUNS}")
+                raise _PlanError(f"tasks: more than {MOST_RUNS}: split the suite")
     return tuple(tasks.values())
 
 

@@ -22,7 +22,8 @@ def check_start_from(start_from: Sequence[str], store: SuiteStore) -> None:
     for name in start_from:
         if not Path(name).is_dir() and name not in store.names():
             raise InvalidArgumentError(
-                f"to start from: {name} is neither a folder nor a suite", field="from"
+                f"to start from: {name} is neither a folder nor a suite (`suite list` shows them)",
+                field="from",
             )
 
 
