@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kernel_foundry.sdk.report.chart import HEIGHT, WIDTH, Tick
 from landscapes.comparison import LandscapeResult
 
 COLOURS: Final = (
@@ -26,7 +25,16 @@ EARLY_SHARE: Final = 0.05
 """The axis starts at what the slowest strategy has after this share of the budget: below is the
 luck of the first seeds."""
 
+WIDTH, HEIGHT = 860, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 14, 34
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """An axis mark, in pixels along its axis."""
+
+    at: float
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

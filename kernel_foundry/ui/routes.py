@@ -1,17 +1,18 @@
 """What the page asks for: its own files, runs and their parts as JSON, and events."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, Final
 
-from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.archive import Run
 from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.sdk.local import Directory
 from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page import page_files
 from kernel_foundry.sdk.report.page_objects import (
     detail_object,
@@ -49,8 +50,7 @@ class Routes:
         self._directory = directory
         self._files = page_files()
         self._feeds: dict[tuple[str, float], RunFeed] = {}
-        """By name and time of creation: a name may be another run's later."""
-        self._selections: dict[tuple[str, float], _Exchanges] = {}
+        self._exchange_indexes: dict[tuple[str, float], ExchangeIndex] = {}
 
     async def answer(self, request: Request) -> Response:
         """Return the answer to a request."""
@@ -120,8 +120,7 @@ class Routes:
     async def _events(self, name: str, request: Request) -> Response:
         archive = await self._directory.archive()
         run = await archive.get_run(name)
-        key = (name, run.created_unix_s)
-        feed = self._feeds.setdefault(key, RunFeed(archive, name))
+        feed = self._feeds.setdefault(_key(run), RunFeed(archive, name))
         # A browser that was cut off says what it has, in a header of its own.
         after = request.headers.get("last-event-id") or request.query.get("after", "0")
         return Response(content_type="text/event-stream", stream=_sent(feed.events(_number(after))))
@@ -137,33 +136,14 @@ class Routes:
     async def _exchanges(self, name: str, selection: int) -> list[dict[str, Any]]:
         archive = await self._directory.archive()
         run = await archive.get_run(name)
-        generator = await self._directory.generator()
-
-        async def read(after: int, limit: int) -> tuple[Exchange, ...]:
-            return await generator.exchanges(name, after=after, limit=limit)
-
-        known = self._selections.setdefault((name, run.created_unix_s), _Exchanges())
-        return [exchange_object(e) for e in await known.of_selection(selection, read)]
+        index = self._exchange_indexes.setdefault(_key(run), ExchangeIndex(name))
+        found = await index.of_selection(await self._directory.generator(), selection)
+        return [exchange_object(exchange) for exchange in found]
 
 
-class _Exchanges:
-    """Which exchanges of a run answer which selection; each is read once to know it."""
-
-    def __init__(self) -> None:
-        self._sequences: dict[int, list[int]] = {}
-        self._last = 0
-
-    async def of_selection(
-        self, selection: int, read: Callable[[int, int], Awaitable[tuple[Exchange, ...]]]
-    ) -> list[Exchange]:
-        """Return the exchanges of a selection, in order."""
-        while page := await read(self._last, 20):
-            for one in page:
-                if one.selection is not None:
-                    self._sequences.setdefault(one.selection, []).append(one.sequence)
-            self._last = page[-1].sequence
-        found = self._sequences.get(selection, [])
-        return [one for sequence in found for one in await read(sequence - 1, 1)]
+def _key(run: Run) -> tuple[str, float]:
+    """A run for as long as it is there: its name may be another one's later."""
+    return run.spec.name, run.created_unix_s
 
 
 async def _sent(events: AsyncGenerator[FeedEvent, None]) -> AsyncGenerator[bytes, None]:

@@ -24,6 +24,7 @@ from kernel_foundry.cli.output import print_exact, print_json
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.printable import LineFormatter, PrintableStream, print_safely, printable
 from tests.hostile_records import HOSTILE, fill
+from tests.report_data import held_data
 
 OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|[0-9]*[AK]|2K)|\r")
 """What rich sends to a terminal: colours, and the cursor of a bar."""
@@ -159,8 +160,10 @@ def test_report_shows_what_a_browser_would_hide(command: Command, data: Path) ->
     command(Pipe, "runs", "report", "first", "--out", str(data / "r.html"))
     html = (data / "r.html").read_text()
     assert unshowable(html) == set()
-    assert r"\u202egpj." in html
     assert "<script>alert" not in html
+    held = json.dumps(held_data(data / "r.html"), ensure_ascii=False)
+    assert unshowable(held) == set()
+    assert r"\u202egpj." in held
 
 
 TEXTS = st.text(

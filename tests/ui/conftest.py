@@ -1,6 +1,7 @@
 """A page over real stores, served by a thread, and a browser that looks at it."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -10,10 +11,14 @@ from typing import Any
 import pytest
 
 from archive_svc.archive import LocalArchive
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.report.t4 import t4_results
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from kernel_foundry.ui.server import PageServer
@@ -23,6 +28,12 @@ from tests.ui.browser import Browser, browser, missing
 
 EVALUATIONS = 300
 
+SWEPT = KernelSource(
+    language=Language.SYCL,
+    device_code="// swept",
+    plan='TUNE = {"BLOCK": [64, 128, 256], "VEC": [1, 2]}\n\n\ndef launch(out):\n    pass\n',
+)
+
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -30,6 +41,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     hostile_records.fill(folder)
     with_archive(folder, _search)
+    landscape = folder / "sweeps" / "recorded" / f"{SWEPT.digest[:12]}.json"
+    landscape.parent.mkdir(parents=True)
+    landscape.write_text(json.dumps(asyncio.run(_sweep())))
     return folder
 
 
@@ -57,6 +71,12 @@ async def _search(archive: LocalArchive) -> None:
         judging=1,
         listener=lambda _event: None,
     ).run()
+
+
+async def _sweep() -> dict[str, Any]:
+    task = run_spec().task
+    request = SweepRequest(task=task, device="", source=SWEPT)
+    return t4_results([result async for result in FakeEvaluator().sweep(request)])
 
 
 @pytest.fixture(scope="session")

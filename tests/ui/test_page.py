@@ -10,6 +10,9 @@ import pytest
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
 from kernel_foundry.printable import printable
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.report.write import write_report
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
 from tests.hostile_records import HOSTILE
@@ -87,22 +90,112 @@ def test_keys_go_from_one_evaluation_to_the_next(page: Browser) -> None:
     assert page.run("return document.activeElement.textContent") == "Code"
 
 
-def test_hostile_records_are_text(page: Browser) -> None:
-    """Source, plan, model, findings, device, prompts: shown to the letter, and nothing acts."""
+def test_archive_map_has_an_elite_in_each_cell_that_has_one(page: Browser, data: Path) -> None:
+    go(page, "/run/recorded")
+    page.wait("return document.querySelectorAll('.evaluations tbody tr').length === 100")
+    page.click("[role=tab]", "Archive map")
+    with connect(Targets(store=f"sqlite:///{data / 'runs.db'}")) as foundry:
+        elites = foundry.ask_archive(lambda a: a.elites("recorded"))
+    page.wait("return document.querySelector('.map')")
+    gains = sorted(f"{elite.evaluation.speedup:.2f}×" for elite in elites)
+    assert sorted(page.texts(".map .elite")) == gains
+    best = f"{elites[0].evaluation.speedup:.2f}×"
+    page.click(".map .elite button", best)
+    shown(page, ".detail pre", elites[0].candidate.source.device_code)
+
+
+def test_every_pane_of_an_evaluation_and_of_a_run_is_drawn(page: Browser) -> None:
+    go(page, "/run/recorded/250/lineage")
+    shown(page, ".detail [aria-selected=true]", "Lineage")
+    steps = page.wait(
+        "const rows = [...document.querySelectorAll('.detail tbody')][0]?.rows;"
+        "return rows && [...rows].map(row => row.cells[0].textContent)"
+    )
+    assert steps[0] == "#250"
+    assert len(page.run("return document.querySelectorAll('.curve .thread circle')")) == len(steps)
+    page.click(".detail td button", "diff")
+    page.wait("return document.querySelectorAll('.diff .added, .diff .removed').length >= 2")
+    page.click(".detail [role=tab]", "Times")
+    page.wait("return document.querySelectorAll('.strip .sample').length === 3")
+    assert page.run("return document.querySelectorAll('.roofline .kernel').length") == 1
+    page.click(".detail [role=tab]", "Prompt")
+    shown(page, ".detail [role=tabpanel]", "No exchange")
+    page.click("section [role=tab]", "Sweeps")
+    page.wait("return document.querySelectorAll('.sweep .right, .sweep .fastest').length === 6")
+    page.click("section [role=tab]", "Outcomes and cost")
+    shown(page, "section [role=tabpanel]", "Outcomes")
+    page.click("section [role=tab]", "Task")
+    shown(page, "section pre", "class Model")
+
+
+@pytest.mark.parametrize(
+    ("old", "young", "marks"),
+    [
+        (["a", "b", "c"], ["a", "c"], " - "),
+        (["a"], ["b"], "-+"),
+        (["x", "a", "b", "y"], ["x", "b", "a", "z", "y"], " -  "),
+        (["a", "b", "c", "d"], ["d", "a", "b", "c"], "+   -"),
+        ([""], ["", ""], " +"),
+    ],
+)
+def test_a_diff_makes_one_text_of_the_other(
+    page: Browser, old: list[str], young: list[str], marks: str
+) -> None:
+    lines = page.run(
+        "return import('/page/diff.js').then(diff => diff.lineDiff(arguments[0], arguments[1]))",
+        old,
+        young,
+    )
+    assert [line for mark, line in lines if mark != "+"] == old
+    assert [line for mark, line in lines if mark != "-"] == young
+    assert sum(mark == " " for mark, _ in lines) == marks.count(" ")
+
+
+def _must_be_text(page: Browser, routes: dict[str, str]) -> None:
+    """See that a hostile run's panes show what was written, and that nothing acts."""
     page.run("window.alert = (text) => { window.alerted = text; }")
     acting = "script, img, iframe, object, embed, svg[onload], [onerror], body style"
     before = len(page.texts(acting))
-    for pane in ("Verdict", "Code"):
-        go(page, f"/run/first/2/{pane.lower()}")
+    for pane, route in routes.items():
+        go(page, route)
         shown(page, ".detail [aria-selected=true]", pane)
         page.wait(
-            "return document.querySelector('.detail [role=tabpanel]').innerText"
+            "return document.querySelector('.detail [role=tabpanel]').textContent"
             ".includes(arguments[0])",
-            "onerror=alert(2)",
+            "<img src=x onerror=alert(2)>",
         )
     assert printable(HOSTILE) in page.texts(".detail pre")[0]
     assert len(page.texts(acting)) == before
     assert page.run("return getComputedStyle(document.querySelector('h1')).display") == "block"
+    assert page.run("return window.alerted ?? null") is None
+
+
+def test_hostile_records_are_text(page: Browser) -> None:
+    """Source, plan, model, findings, device, prompts: shown to the letter, and nothing acts."""
+    panes = ("Verdict", "Prompt", "Code")
+    _must_be_text(page, {pane: f"/run/first/2/{pane.lower()}" for pane in panes})
+
+
+def test_a_report_is_the_page_without_a_server(window: Browser, data: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(data))
+        with connect(Targets(store=f"sqlite:///{data / 'runs.db'}")) as foundry:
+            reports = {
+                run: write_report(foundry, run, tmp_path / f"{run}.html")
+                for run in ("first", "recorded")
+            }
+    window.open(reports["first"].as_uri())
+    window.wait("return document.querySelector('.detail table')")
+    _must_be_text(window, {"Verdict": "/run/first/2/verdict", "Code": "/run/first/2/code"})
+    window.open(reports["recorded"].as_uri())
+    window.wait("return document.querySelectorAll('.evaluations tbody tr').length === 100")
+    window.click("section [role=tab]", "Sweeps")
+    window.wait("return document.querySelectorAll('.sweep .right, .sweep .fastest').length === 6")
+    assert window.console() == []
+    loaded = (
+        "return performance.getEntriesByType('resource').filter(e => !e.name.startsWith('data:'))"
+    )
+    assert window.run(loaded) == []
 
 
 def test_what_a_loop_adds_is_seen_at_once(page: Browser, data: Path) -> None:

@@ -1,19 +1,16 @@
-"""Writes the report of a run."""
+"""Writes the report of a run: the page of `kfoundry ui` as one file, with the run inside."""
 
-import time
+from html import escape
 from pathlib import Path
 
-from kernel_foundry.domain.archive import ArchivedEvaluation
-from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import report_path
+from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.loop.promotion import winner
-from kernel_foundry.sdk.mechanism_use import mechanism_use
-from kernel_foundry.sdk.report.chart import speedup_chart
-from kernel_foundry.sdk.report.environment import report_environment
+from kernel_foundry.sdk.report.run_data import run_data, winners_exchanges
+from kernel_foundry.sdk.report.single_file import single_file
 from kernel_foundry.sdk.run_account import ask_account
-from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.verdict_text import headline_text
 
 
 def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
@@ -22,35 +19,16 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
     Raises:
         InvalidArgumentError: it cannot be written there.
     """
+    answer = ask_account(foundry, run)
+    data = foundry.ask_archive(lambda a: run_data(a, run, answer))
+    if answer.account is not None:
+        data["exchanges"] = foundry.ask_generator(lambda g: winners_exchanges(g, data))
+    head = data["run"]
     found = foundry.ask_archive(lambda a: a.get_run(run))
-    stats = foundry.ask_archive(lambda a: a.stats(run))
-    elites = foundry.ask_archive(lambda a: a.elites(run))
-    archived = _all_archived(foundry, run)
-    account = ask_account(foundry, run).account
-    use = mechanism_use(
-        account,
-        stats,
-        sweeps=len(kept_sweeps(found.spec.name)),
-        promotions=sum(t.evaluation.is_final for t in archived),
-    )
+    gain = headline_text(found.best_speedup, found.best_speedup_interval)
+    summary = f"{head['run']}, {head['task']}: {gain}."
+    html = single_file(data, title=found.spec.name, summary=escape(printable(summary)))
     target = path or report_path(run)
-    html = (
-        report_environment()
-        .get_template("report.html.j2")
-        .render(
-            run=found,
-            stats=stats,
-            elites=elites,
-            cells={e.measures.cell: e for e in elites},
-            levels=range(LEVELS),
-            winner=foundry.ask_archive(lambda a: winner(a, run)),
-            archived=archived,
-            chart=speedup_chart(archived),
-            account=account,
-            mechanisms=use,
-            created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
-        )
-    )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(html, encoding="utf-8")
@@ -59,13 +37,3 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             f"the report {target} cannot be written: {error.strerror}", field="path"
         ) from error
     return target
-
-
-def _all_archived(foundry: Foundry, run: str) -> tuple[ArchivedEvaluation, ...]:
-    archived: list[ArchivedEvaluation] = []
-    while True:
-        after = archived[-1].sequence if archived else 0
-        page = foundry.ask_archive(lambda a, n=after: a.evaluations(run, after=n, limit=100))  # type: ignore[misc]
-        if not page:
-            return tuple(archived)
-        archived.extend(page)

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from kernel_foundry.cli.runs import command
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.report.write import write_report
+from tests.report_data import held_data
 from tests.sdk.replay.by_hand import change
 from tests.sdk.replay.recorded import SPEC, Recorded
 
@@ -87,10 +88,11 @@ def test_exchanges_lists_all_and_shows_one_whole(runs: Runs) -> None:
 def test_the_report_shows_models_repairs_and_who_proposed(runs: Runs, tmp_path: Path) -> None:
     shown = json.loads(runs("show", "--json").stdout)
     with connect() as foundry:
-        html = write_report(foundry, "recorded", tmp_path / "report.html").read_text()
-    for model, spend in shown["spend"].items():
-        assert f"<td>{model}</td>" in html
-        assert str(spend["prompt_tokens"]) in html
-    assert "Repairs by what was wrong" in html
-    assert "<td>repair</td><td>" in html
-    assert f"Lessons: {shown['lessons']['shown']} shown in prompts" in html
+        data = held_data(write_report(foundry, "recorded", tmp_path / "report.html"))
+    for name in ("spend", "repairs", "lessons"):
+        assert data["run"][name] == shown[name]
+    assert shown["repairs"]
+    assert "repair" in {row["operator"] for row in data["rows"]}
+    asked = [exchange for of_one in data["exchanges"].values() for exchange in of_one]
+    assert asked
+    assert all(exchange["messages"] and exchange["reply"] for exchange in asked)

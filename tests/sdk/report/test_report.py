@@ -1,8 +1,10 @@
 """The report: one self-contained file that shows what the archive holds."""
 
 import asyncio
+import base64
+import hashlib
+import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import signed
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.kernel_time import KernelTime
+from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
@@ -20,12 +23,12 @@ from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.report.chart import speedup_chart
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
 from tests.evidence import conftest as evidence
+from tests.report_data import held_data
 
 _KEY = Ed25519PrivateKey.generate()
 
@@ -38,23 +41,6 @@ SPEC = run_spec(
     ),
     seed=5,
 )
-
-
-class _Reader(HTMLParser):
-    """Collects tags that load something and all visible text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loading: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        loads = {name for name, _ in attrs} & {"src", "href", "srcset"}
-        if loads or tag in ("script", "iframe", "b"):
-            self.loading.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.fixture
@@ -81,20 +67,56 @@ def store(tmp_path: Path) -> str:
     return url
 
 
-def test_report_shows_the_winner_and_loads_nothing(store: str, tmp_path: Path) -> None:
+def test_report_holds_the_whole_run_and_loads_nothing(store: str, tmp_path: Path) -> None:
     with connect(Targets(store=store)) as foundry:
         path = write_report(foundry, "shown", tmp_path / "report.html")
         winner = foundry.best("shown")
         archived = foundry.ask_archive(lambda a: a.stats("shown")).evaluation_count
-    reader = _Reader()
-    reader.feed(path.read_text())
-    assert reader.loading == ["b"] * 5  # the five tiles, and nothing of the task's odd name
-    assert winner.candidate.source.device_code.strip() in reader.text
-    assert winner.candidate.source.plan.strip() in reader.text
-    assert f"{winner.evaluation.speedup:.2f}×" in reader.text
-    assert f"{archived} evaluations" in reader.text
-    assert "<b>odd</b> & name" in reader.text
-    assert "http" not in path.read_text()
+    data = held_data(path)
+    assert data["run"]["winner"] == winner.candidate.digest
+    assert data["run"]["task"] == "<b>odd</b> & name"
+    assert len(data["rows"]) == len(data["evaluations"]) == archived
+    last = next(row for row in reversed(data["rows"]) if row["candidate"] == data["run"]["winner"])
+    detail = data["evaluations"][str(last["sequence"])]
+    assert detail["device_code"] == winner.candidate.source.device_code
+    assert detail["plan"] == winner.candidate.source.plan
+    assert detail["verdict"]["speedup"] == winner.evaluation.speedup
+    html = path.read_text()
+    assert "<b>odd" not in html
+    assert re.findall('https?://[^"]*', html) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"<(script|link|img)[^>]*(src|href)=(?!\"data:,\")", html)
+
+
+def test_a_report_of_the_same_run_is_the_same_file(store: str, tmp_path: Path) -> None:
+    with connect(Targets(store=store)) as foundry:
+        one, other = (write_report(foundry, "shown", tmp_path / name) for name in ("1", "2"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_policy_allows_the_reports_own_script_and_style_alone(store: str, tmp_path: Path) -> None:
+    with connect(Targets(store=store)) as foundry:
+        html = write_report(foundry, "shown", tmp_path / "report.html").read_text()
+    policy = re.findall('Content-Security-Policy" content="([^"]*)"', html)[0]
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ('script type="module"', "style"):
+        inside = html.partition(f"<{tag}>")[2].partition(f"</{tag.split()[0]}>")[0]
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag.split()[0]}-src 'sha256-{digest}'" in policy
+
+
+def test_a_long_run_keeps_details_of_elites_their_ancestors_and_the_newest(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernel_foundry.sdk.report.run_data.MOST_DETAILS", 4)
+    with connect(Targets(store=store)) as foundry:
+        data = held_data(write_report(foundry, "shown", tmp_path / "report.html"))
+        elites = foundry.ask_archive(lambda a: a.elites("shown"))
+    kept = {int(sequence) for sequence in data["evaluations"]}
+    assert {row["sequence"] for row in data["rows"]} - kept
+    digests = {row["candidate"] for row in data["rows"] if row["sequence"] in kept}
+    assert {elite.candidate.digest for elite in elites} <= digests
+    parents = {p for row in data["rows"] if row["sequence"] in kept for p in row["parents"]}
+    assert parents <= digests
 
 
 def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
@@ -119,36 +141,17 @@ def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
     asyncio.run(add())
     with connect(Targets(store=url)) as foundry:
         path = write_report(foundry, "signed", tmp_path / "report.html")
-    reader = _Reader()
-    reader.feed(path.read_text())
     attestation = evaluation.attestation
     assert attestation is not None
-    for text in (
-        attestation.digest,
-        fingerprint(attestation.public_key),
-        "seeds of n=8",
-        "1, 2, 3",
-        "comparison",
-        "largest error 1.25e-07",
-        "two samples are too quick",
-        "Errors against float64",
-        "6.00e-08",
-        "25.6",
-        "Time per kernel on n=8: split 2 × 12 µs (2 %), product 1 × 1.18 ms (98 %).",
-    ):
-        assert text in reader.text, text
-
-
-def test_report_of_what_nobody_signed_for_says_so(store: str, tmp_path: Path) -> None:
-    with connect(Targets(store=store)) as foundry:
-        path = write_report(foundry, "shown", tmp_path / "report.html")
-    assert "judged before verdicts were signed" in path.read_text()
-
-
-def test_chart_of_nothing_has_axes_and_no_path() -> None:
-    chart = speedup_chart(())
-    assert chart.best_path == ""
-    assert chart.y_ticks
+    verdict = held_data(path)["evaluations"]["1"]["verdict"]
+    assert verdict["attestation"]["digest"] == attestation.digest
+    assert verdict["attestation"]["key_fingerprint"] == fingerprint(attestation.public_key)
+    assert verdict["attestation"]["seeds"]["n=8"] == [1, 2, 3]
+    assert verdict["checks"][0]["figures"] == {"largest_error": 1.25e-07}
+    assert "two samples are too quick" in {check["note"] for check in verdict["checks"]}
+    first = verdict["workloads"][0]
+    assert first["correctness"]["precision"]["rms_error"] == 2e-8
+    assert first["kernel_times"] == to_plain(times)
 
 
 def test_a_report_that_cannot_be_written_says_where(store: str, tmp_path: Path) -> None:

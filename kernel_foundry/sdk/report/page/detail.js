@@ -1,7 +1,12 @@
 // The evaluation that is looked at, in panes.
 
+import { diffView } from "./diff.js";
 import { el, refill } from "./dom.js";
+import { promptPane } from "./exchanges.js";
 import { speedup, words } from "./format.js";
+import { lineagePane } from "./lineage.js";
+import { roofline } from "./roofline.js";
+import { sampleStrips } from "./samples.js";
 import { Tabs } from "./tabs.js";
 import { verdictPane } from "./verdict.js";
 
@@ -17,6 +22,10 @@ export class Detail {
     this.tabs = new Tabs("Parts of the evaluation", [
       ["verdict", "Verdict", async () => verdictPane(await this.#read(this.row))],
       ["code", "Code", async () => codePane(await this.#read(this.row))],
+      ["diff", "Diff", () => this.#diff()],
+      ["times", "Times", async () => timesPane(await this.#read(this.row))],
+      ["lineage", "Lineage", () => lineagePane(view.history, this.row, (sequence, to) => view.choose(sequence, to))],
+      ["prompt", "Prompt", () => promptPane(view.source, view.name, view.history.selection(this.row))],
     ], (pane) => { if (this.row) view.pane = pane; });
     this.element = el("aside", { class: "detail", "aria-label": "The evaluation that is looked at" }, this.title, this.about, this.tabs.element);
   }
@@ -34,6 +43,14 @@ export class Detail {
     this.tabs.choose(pane);
   }
 
+  async #diff() {
+    const parents = this.view.history.parents(this.row);
+    if (!parents.length) return el("p", { class: "soft" }, "It has no parents.");
+    const after = await this.#read(this.row);
+    return Promise.all(parents.map(async (parent) => [
+      el("p", {}, `From #${parent.sequence} to #${this.row.sequence}`), diffView(await this.#read(parent), after)]));
+  }
+
   async #read(row) {
     const known = this.known.get(row.sequence) ?? (await this.view.source.evaluation(this.view.name, row.sequence));
     this.known.delete(row.sequence);
@@ -41,6 +58,11 @@ export class Detail {
     if (this.known.size > KEPT) this.known.delete(this.known.keys().next().value);
     return known;
   }
+}
+
+function timesPane({ verdict }) {
+  const timed = verdict.workloads.some((result) => result.samples_ns.length);
+  return timed ? [roofline(verdict.workloads), sampleStrips(verdict.workloads)] : el("p", { class: "soft" }, "It was not timed.");
 }
 
 function codePane(detail) {

@@ -6,6 +6,7 @@ export class RunHistory {
 
   #newest = new Map();
   #children = new Map();
+  #selections = new Map();
 
   add(rows) {
     for (const row of rows) {
@@ -17,6 +18,7 @@ export class RunHistory {
           this.#children.get(parent).push(row.candidate);
         }
       }
+      if (row.selection !== null) this.#selections.set(row.candidate, row.selection);
       this.#newest.set(row.candidate, row);
     }
   }
@@ -33,6 +35,11 @@ export class RunHistory {
   /** The newest evaluation of a candidate, or undefined. */
   newest(candidate) {
     return this.#newest.get(candidate);
+  }
+
+  /** The selection that a candidate answers, also where it was measured again; or undefined. */
+  selection(row) {
+    return this.#selections.get(row.candidate);
   }
 
   parents(row) {

@@ -1,11 +1,14 @@
 // One run: its numbers, its curve, its evaluations, and the one that is looked at.
 
+import { ArchiveMap } from "./archive_map.js";
+import { costPanel } from "./cost.js";
 import { Curve } from "./curve.js";
 import { Detail } from "./detail.js";
 import { el, refill } from "./dom.js";
 import { EvaluationTable } from "./evaluations.js";
 import { between, date, dollars, percent, times } from "./format.js";
 import { RunHistory } from "./history.js";
+import { sweepsPanel } from "./sweeps.js";
 import { Tabs } from "./tabs.js";
 import { taskPanel } from "./task.js";
 
@@ -27,13 +30,17 @@ class RunView {
     this.curve = new Curve(this.history, (sequence) => this.choose(sequence));
     this.detail = new Detail(this);
     this.table = new EvaluationTable(this.history, (sequence) => this.choose(sequence));
+    this.map = new ArchiveMap(this.history, (sequence) => this.choose(sequence, "code"));
     this.tabs = new Tabs("Parts of the run", [
       ["evaluations", "Evaluations", () => this.table.element],
+      ["map", "Archive map", () => { this.map.draw(); return this.map.element; }],
+      ["sweeps", "Sweeps", () => this.#sweeps()],
+      ["cost", "Outcomes and cost", () => costPanel(this.head, this.history)],
       ["task", "Task", () => taskPanel(this.head)],
     ]);
     refill(root, this.top, this.status,
       el("section", { "aria-label": "Speed-up over evaluations" }, this.curve.element),
-      el("div", { class: "columns" }, el("section", {}, this.tabs.element), this.detail.element));
+      el("div", { class: "columns" }, this.detail.element, el("section", {}, this.tabs.element)));
     document.title = `${name} · Kernel Foundry`;
     this.tabs.choose("evaluations");
     this.#drawTop();
@@ -69,12 +76,21 @@ class RunView {
 
   choose(sequence, pane = this.pane) {
     location.hash = `/run/${this.name}/${sequence}${pane ? `/${pane}` : ""}`;
+    // In one column what was chosen stands above what it was chosen in.
+    if (matchMedia("(max-width: 1099px)").matches) this.detail.element.scrollIntoView();
   }
 
   /** The evaluation that is looked at: the one asked for, else the best. */
   get chosen() {
     if (this.asked) return this.history.at(this.asked);
     return this.history.newest(this.head.winner) ?? this.history.best ?? this.history.rows.at(-1);
+  }
+
+  #sweeps() {
+    return sweepsPanel(this.source, this.head, this.sweep, (name) => {
+      this.sweep = name;
+      this.tabs.draw();
+    });
   }
 
   #take(rows) {
@@ -84,8 +100,8 @@ class RunView {
     requestAnimationFrame(() => {
       this.waiting = false;
       this.curve.draw();
-      this.tabs.draw();
       this.table.draw();
+      if (this.tabs.chosen === "map") this.map.draw();
       this.#drawChosen();
       this.#freshen();
     });

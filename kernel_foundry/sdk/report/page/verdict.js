@@ -63,12 +63,15 @@ function spread(result) {
 }
 
 function kernels(verdict) {
-  const timed = verdict.workloads.flatMap((result) => result.kernel_times.map((time) => [
-    result.workload, time.kernel, time.launches, duration(time.median_ns)]));
+  const timed = verdict.workloads.flatMap((result) => {
+    const sum = result.kernel_times.reduce((ns, time) => ns + time.median_ns, 0);
+    return result.kernel_times.map((time) => [
+      result.workload, time.kernel, time.launches, duration(time.median_ns / time.launches), percent(time.median_ns / sum)]);
+  });
   const built = (verdict.compile?.kernels ?? []).map((kernel) => [
     kernel.kernel, kernel.registers, kernel.shared_bytes, kernel.local_bytes, kernel.spill_bytes]);
   return [
-    timed.length ? [el("h3", {}, "Time of each kernel"), table("Time of each kernel", ["Workload", "Kernel", number("Launches"), number("Time of all")], timed)] : null,
+    timed.length ? [el("h3", {}, "Time of each kernel"), table("Time of each kernel", ["Workload", "Kernel", number("Launches"), number("Time of one"), number("Share")], timed)] : null,
     built.length ? [el("h3", {}, "What each kernel takes"), table("What each kernel takes",
       ["Kernel", number("Registers"), number("Shared bytes"), number("Local bytes"), number("Spilt bytes")], built)] : null,
     verdict.arithmetic ? el("p", { class: "soft" }, `Arithmetic: ${verdict.arithmetic}.`) : null,

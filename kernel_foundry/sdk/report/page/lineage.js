@@ -1,0 +1,42 @@
+// Who came from whom: the ancestors of an evaluation, and what was made of it.
+
+import { el } from "./dom.js";
+import { times, words } from "./format.js";
+import { table } from "./verdict.js";
+
+const MOST_CHILDREN = 200;
+
+/** Ancestors and children; `choose` is told the sequence and the pane of what is clicked. */
+export function lineagePane(history, row, choose) {
+  const line = history.line(row);
+  const others = history.parents(row).slice(1);
+  const children = history.children(row);
+  const heads = ["Evaluation", "Made by", { name: "Speed-up", kind: "number" }, { name: "To its parent", kind: "number" }, "How"];
+  const steps = (rows) => rows.map((one) => [
+    el("button", { type: "button", class: "plain", on: { click: () => choose(one.sequence, "lineage") } }, `#${one.sequence}`),
+    [one.is_final ? "measured again" : words(one.operator), one.model && ` by ${one.model}`, one.island && ` for ${one.island}`],
+    one.speedup === null ? el("span", { class: "bad" }, words(one.outcome)) : times(one.speedup),
+    change(history, one),
+    [stepButton("diff", one, choose), " ", history.selection(one) === undefined ? null : stepButton("prompt", one, choose)],
+  ]);
+  return [
+    el("h3", {}, line.length > 1 ? "From the seed to this one, newest first" : "It has no parents"),
+    table("Ancestors, newest first", heads, steps(line)),
+    others.length ? [el("h3", {}, "Its other parents"), table("Other parents", heads, steps(others))] : null,
+    el("h3", {}, children.length ? `Made of it: ${children.length}` : "Nothing was made of it yet"),
+    children.length ? table("Children", heads, steps(children.slice(0, MOST_CHILDREN))) : null,
+    el("p", { class: "soft" }, "Direction and lessons of each step stand in its prompt."),
+  ];
+}
+
+function stepButton(pane, row, choose) {
+  const on = { click: () => choose(row.sequence, pane) };
+  return el("button", { type: "button", class: "plain", "aria-label": `${pane} of evaluation ${row.sequence}`, on }, pane);
+}
+
+function change(history, row) {
+  const parent = history.parents(row)[0];
+  if (!parent || row.speedup === null || parent.speedup === null) return "";
+  const ratio = row.speedup / parent.speedup;
+  return el("span", { class: ratio > 1.02 ? "good" : ratio < 0.98 ? "bad" : "soft" }, `${ratio >= 1 ? "▲" : "▼"} ${times(ratio)}`);
+}
