@@ -122,7 +122,7 @@ class Learner:
     async def learn(self, outcome: ProposalOutcome) -> ModelOutcome | None:
         """Learn from a verdict; return what it says of the model, None where it is not known here.
 
-        A verdict that was learnt from before says nothing again.
+        A verdict that was learnt from before is ignored.
         """
         key = (outcome.run, outcome.selection)
         row = await self._store.read(

@@ -1,7 +1,7 @@
 """A builder: reads one candidate's text and builds it, then is thrown away.
 
-Hostile text meets our parser and the compiler only here. A sweep asks for one configuration after
-the other of the same candidate. Buffers and launches are the runner's (`evaluator_svc/runner`).
+A candidate's text is first parsed, and only compiled, here. A sweep asks for one configuration
+after the other of the same candidate. Buffers and launches are the runner's (`evaluator_svc/runner`).
 """
 
 from evaluator_svc.builder.work import build

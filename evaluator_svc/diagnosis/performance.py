@@ -1,7 +1,6 @@
 """What holds a correct candidate back: its times against the device's measured limits.
 
-Counts and peaks come from admission. Says nothing that the
-numbers do not show.
+Counts and peaks come from admission. Each finding names the numbers that it follows from.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The kernel languages that candidates are judged in, a backend for each.
 
 Plans, prompts and hints ask the definition of the same name in `kernel_foundry/languages`.
-CONTRIBUTING.md lists all that a new language needs.
+docs/new-language.md lists all that a new language needs.
 """
 
 from evaluator_svc.languages.backend import LanguageBackend, Toolchain

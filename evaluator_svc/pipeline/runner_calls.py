@@ -1,4 +1,4 @@
-"""Stages bind and correctness: the candidate runs in a runner, the judge compares."""
+"""What stages ask of a runner: load, bind, run, fill the pool, take times."""
 
 import os
 from collections.abc import Sequence

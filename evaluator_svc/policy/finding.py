@@ -8,7 +8,7 @@ from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 MAX_FINDINGS: Final = 20
-"""One is enough to refuse; more help repair."""
+"""Findings reported at most: one refuses, more help a repair."""
 
 _SHORT: Final = 60
 

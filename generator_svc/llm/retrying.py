@@ -50,7 +50,7 @@ class ModelRetryPolicy:
     """Longest pause before the first retry; doubles with each further one."""
     longest_back_off_seconds: float = 30.0
     longest_retry_after_seconds: float = 60.0
-    """Who wants to be left alone for longer is not asked again by this call."""
+    """A provider that asks for a longer pause is not asked again by this call."""
 
 
 Attempt = Callable[[str], Awaitable[ModelReply]]

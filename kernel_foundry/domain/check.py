@@ -60,6 +60,7 @@ class Trust(StrEnum):
 
     FULL = "full"
     SUSPECT = "suspect"
-    """It passed in two processes, and both evaluations had a suspicion, the same or not."""
+    """Two evaluations in two processes passed and were suspicious, or a run's best could not be
+    measured again."""
     DEGENERATE = "degenerate"
     """The task is degenerate: a trivial answer passes it, so that passing says little."""

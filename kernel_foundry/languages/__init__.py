@@ -2,7 +2,8 @@
 
 A definition has what plans, prompts, replies and hints need to know of a language. The backend of
 the same name in `evaluator_svc/languages` says how it is built, read and timed; recipes for it are
-in `generator_svc/recipes`. Protos carry its name. CONTRIBUTING.md lists all that a new one needs.
+in `generator_svc/recipes`. Protos carry its name. docs/new-language.md lists all
+that a new one needs.
 """
 
 import re

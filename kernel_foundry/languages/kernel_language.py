@@ -28,7 +28,7 @@ class KernelLanguage:
     source_file: str
     """The name of its source in diagnostics."""
     needless_headers: str
-    """Pattern of headers whose contents are there without them: their includes are left out."""
+    """Pattern of headers whose contents are built in: their includes are removed."""
 
     kernel_mark: re.Pattern[str]
     """Found in the declaration of a kernel. Its group, where it has one, is the number of the

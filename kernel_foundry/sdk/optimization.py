@@ -71,7 +71,9 @@ async def optimize(
     name = run or f"{task.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     operators = operator_list(admission)
     if admission.admitted and SHELF not in without:
-        kernels = await shelf_kernels(services.archive, operators, language=language, but=name)
+        kernels = await shelf_kernels(
+            services.archive, operators, language=language, except_run=name
+        )
         begun = await with_shelf(
             begun, kernels, evaluator=services.evaluator, task=task, device=judge
         )

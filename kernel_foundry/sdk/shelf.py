@@ -61,7 +61,7 @@ async def shelf_kernels(
     operators: Sequence[str],
     *,
     language: Language,
-    but: str = "",
+    except_run: str = "",
     limit: int = SHELF_SHOWN,
 ) -> tuple[ShelfKernel, ...]:
     """Return the kernels for the most alike references, best first; of equal ones the faster.
@@ -70,7 +70,7 @@ async def shelf_kernels(
         archive: Has the runs.
         operators: Of the reference in question (`operator_list`).
         language: Of the kernels.
-        but: Name of a run whose own kernel is not meant.
+        except_run: Name of a run whose own kernel is left out.
         limit: The most to return. Each candidate stands once.
     """
     if not operators:
@@ -81,7 +81,7 @@ async def shelf_kernels(
         compared += 1
         if compared > _RUNS_COMPARED:
             break
-        if run.spec.language is not language or run.spec.name == but or not run.best_speedup:
+        if run.spec.language is not language or run.spec.name == except_run or not run.best_speedup:
             continue
         found = likeness(operators, run.spec.operators)
         if found >= _LEAST_LIKENESS:
@@ -119,7 +119,7 @@ async def shelf(
         spec = (await archive.get_run(like)).spec
         asked = language or spec.language
         return await shelf_kernels(
-            archive, spec.operators, language=asked, but=spec.name, limit=_RUNS_COMPARED
+            archive, spec.operators, language=asked, except_run=spec.name, limit=_RUNS_COMPARED
         )
     kernels: list[ShelfKernel] = []
     async for run in all_runs(archive):

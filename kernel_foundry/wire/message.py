@@ -52,9 +52,9 @@ def build(message_class: type[M], **fields: object) -> M:
 
 
 def from_message(kind: type[T], message: Message, path: str = "") -> T:
-    """Return the `kind` that `message` describes; what is not set takes the dataclass's default.
+    """Return the `kind` that `message` describes; unset fields take the dataclass's default.
 
-    A message, an enum, an `optional` scalar and an empty sequence can be not set.
+    Messages, enums, `optional` scalars and empty sequences can be unset.
 
     Args:
         kind: A domain dataclass.

@@ -122,7 +122,7 @@ REFUSED = {
         "leaves out `scale`",
     ),
     "both in one block": (f"```\n{DEVICE_CODE}\n{PLAN}\n```", "kernels and plan together"),
-    "the other language": (device_block(CUDA_CODE, word="cuda") + plan_block(), "is cuda: write it in sycl"),
+    "the other language": (device_block(CUDA_CODE, word="cuda") + plan_block(), "write it in sycl"),
     "only reasoning": (f"<think>\n{WHOLE}", "behind the reasoning"),
     "edits of nothing": ("<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE", "reply with a whole"),
     "deep JSON": ("[" * 100_000, "no block of device code"),

@@ -156,7 +156,7 @@ async def test_only_verified_kernels_of_the_language_stand_on_it(archive: LocalA
     assert kernel.material is not None
     assert "\x1b" not in kernel.material.text
     assert await shelf_kernels(archive, RELU, language=Language.CUDA) == ()
-    assert await shelf_kernels(archive, RELU, language=Language.SYCL, but="verified") == ()
+    assert await shelf_kernels(archive, RELU, language=Language.SYCL, except_run="verified") == ()
 
 
 async def test_likeness_is_of_structure() -> None:

@@ -56,7 +56,7 @@ class AnswerCheck:
     derivation: ToleranceDerivation
     refusals: list[str] = field(default_factory=list)
     degeneracies: list[str] = field(default_factory=list)
-    """Those of the refusals that a task can be judged in spite of."""
+    """Those of the refusals that do not prevent judging."""
     warnings: list[str] = field(default_factory=list)
     exact: list["_Pass"] = field(default_factory=list)
     """Answers that are right to the last bit on ordinary inputs, which no tolerance refuses."""

@@ -63,7 +63,7 @@ def find_insensitive(pair: DrawPair, tolerance: Tolerance) -> Screening:
 class _InputSwap:
     """One input set whose parts are exchanged for those of another.
 
-    No set is held while the reference runs but the one that it runs on.
+    While the reference runs, only the set that it runs on is in memory.
     """
 
     def __init__(self, pair: DrawPair, tolerance: Tolerance) -> None:

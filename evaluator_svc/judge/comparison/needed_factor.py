@@ -52,7 +52,8 @@ class NeededFactor:
     left_out: tuple[int, ...]
     """Indices of outputs that the reference does not define well enough to hold anybody to."""
     tied: tuple[int, ...] = ()
-    """Indices of outputs that equal values leave a choice of, and of which nothing tells that."""
+    """Indices of outputs of places, among which equal values leave a choice; they are compared by
+    nothing else."""
 
 
 def needed_factor(

@@ -161,19 +161,20 @@ class PreparedWorkload:
         self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
         """Whether admission does without copies."""
         self.large_sign: float | None = None
-        """Which sign large inputs get; None, as the next two, until `distributions.py` asks."""
+        """Which sign large inputs get. None, as the next two, until `distributions.py` has found
+        out."""
         self.any_integer_sign: bool | None = None
         """Whether large integers have both signs."""
         self.any_weight_sign: bool | None = None
         """Whether unusual parameters have both signs."""
         self.far_sizes = dict[Distribution, bool]()
-        """Whether inputs may be as huge or as tiny, for those that `far_sizes.py` was asked of."""
+        """Whether inputs may be that huge or tiny, as far as `far_sizes.py` has found out."""
         self.lasting_weights: tuple[WeightPart, ...] | None = None
         """By which the reference remembers; None until `lasting_weights.py` has found out."""
         self.defined = DefinedValues()
         """Which rows of unusual values the reference gives numbers on."""
         self.redrawn: tuple[str, ...] | None = None
-        """As which type each input and parameter is redrawn before a timed call; None until
+        """The type with which each input and parameter is redrawn before a timed call; None until
         `call_inputs.py` has found out."""
         self.code_shares: tuple[CodeShare, ...] | None = None
         """Share of each output's whole numbers that rounding decides; None until
@@ -346,13 +347,13 @@ class PreparedWorkload:
 
     @property
     def divides(self) -> bool:
-        """Whether the reference has operators that give no number of zero, or of less."""
+        """Whether the reference has operators that give no number for zero, or for less."""
         names = (name for name in self._computed.operators if "softmax" not in name)
         return any(part in name for name in names for part in _DIVIDING)
 
     @property
     def divides_sums(self) -> bool:
-        """Whether zero, or less, may be what many elements are combined to."""
+        """Whether a divisor, or what a root is taken of, may be a sum."""
         names = self._computed.operators
         return self.divides and (self.combines or any("norm" in name for name in names))
 

@@ -67,7 +67,7 @@ _NEAR_ZERO: Final = 2.0**-8
 _FEW: Final = 2
 """Elements of a row that stay."""
 _PIVOTS: Final = 1
-"""Elements at the beginning of a row that stay usual in OUTLIERS, and zero in FEW: an honest
+"""Elements at the beginning of a row that stay usual in OUTLIERS and become zero in FEW: an honest
 kernel may take sums of differences from the first one, which a single large one makes inexact."""
 
 

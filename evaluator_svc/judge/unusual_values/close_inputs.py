@@ -1,7 +1,7 @@
 """Inputs whose rows are close to each other: one row common to all of them, and little besides.
 
 Of tensors that are drawn one by one no difference is small beside what it is a difference of. Where
-the reference subtracts first, it loses nothing on such rows; a kernel that makes a difference of
+the reference subtracts first, it loses nothing on such rows; a kernel that computes it from
 squares and products loses all. Rows themselves stay ordinary: what is computed along one is as
 exact as ever. Inputs that have the same values, moved by some places, are in `alike_inputs.py`.
 """

@@ -27,8 +27,8 @@ _BANDS: Final = {
 """Least and most magnitude of large rows: of float16 the squares overflow, not the values; of wider
 formats a maximum is far beyond what a kernel may begin at, and all are values of float16."""
 _FARTHEST: Final = 2.0**24
-"""Times these where no size is the reference's own: beyond what a kernel may have for infinity.
-Squares are still numbers."""
+"""Extra factor for references without a size of their own: beyond what a kernel may have for
+infinity. Squares are still numbers."""
 _TRIED_EXPONENT: Final = 40
 """Binary logarithm of the farthest values, of which the reference is asked."""
 _KINDS: Final = 8

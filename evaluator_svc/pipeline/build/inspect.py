@@ -1,4 +1,4 @@
-"""Stage inspection: reports on the object code of a candidate's units, read in an inspector.
+"""Reports on the object code of a candidate's units, read in an inspector (stage policy).
 
 Who gets the processes is decided in `evaluator_svc.processes.candidate_inspectors`; what is found
 comes with the object when it was built before.

@@ -37,7 +37,7 @@ class LoadedCandidate:
     load_seconds: float
     """What loading took: on a CPU most of it made machine code."""
     one_by_one: Rerun | None
-    """Set where work-groups may wait for each other: run with one at a time they would for ever."""
+    """Set where work-groups may wait for each other: run one at a time they would wait for ever."""
 
     def launch_facts(self, workload: str) -> LaunchFacts:
         """Return what a workload launches, for the diagnosis."""

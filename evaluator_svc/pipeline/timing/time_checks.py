@@ -19,7 +19,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _FLOOR_SHARE: Final = 0.5
-"""Of the floor: a copy as measured need not be the fastest way through memory."""
+"""Share of the moving time that is the floor: a copy as measured need not be the fastest."""
 _COLD_SHARE: Final = 0.5
 """Of the best warm time: emptied caches make nothing twice as fast."""
 _ACCOUNTED_SHARE: Final = 0.5

@@ -4,7 +4,7 @@ The best of many measurements is a lucky one, so no time of the search is announ
 that leads is measured twice more, each time in a fresh process, in alternation with its baselines,
 and under sanitizers if there are any. The slower of the two verdicts counts; a candidate that fails
 is out. When the tries run out, the best of those measured again wins. If none of them passed again,
-the best of the search is archived again as suspect. The only service used is the archive.
+the best of the search is archived again as suspect.
 Source: winner's curse, as in auctions and in genome-wide association studies.
 """
 

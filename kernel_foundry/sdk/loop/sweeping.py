@@ -51,7 +51,7 @@ ELITE_WITHIN = 3.0
 """An elite is swept when it is at most this much slower than the best one…"""
 
 NEAR_BEST = 1.25
-"""…and anybody else within this."""
+"""…and any other candidate within this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
