@@ -9,7 +9,7 @@ from typing import Final
 
 from archive_svc.grids.grid import CELL_COUNT
 from archive_svc.grids.result import Result
-from archive_svc.run.run_archive import RunArchive
+from archive_svc.search.run_archive import RunArchive
 from archive_svc.search.selection import Choice
 from kernel_foundry.domain.measures import Cell
 from landscapes.search_space import (

@@ -1,7 +1,7 @@
 """The islands' roles, how selections are spread over them, and when they mix.
 
 Roles, sizes and rates are data. The state of an island: `island.py`; migration itself:
-`archive_svc.run.run_archive`.
+`archive_svc.search.run_archive`.
 Source: the island model of evolutionary computation; roles as in docs/design.md §7.
 """
 

@@ -10,9 +10,9 @@ from typing import Final
 from archive_svc.grids.result import Result
 from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.journal import Journal
-from archive_svc.run.run_archive import RunArchive
 from archive_svc.search.hints.hint import hint
 from archive_svc.search.hints.opposition import is_opposed
+from archive_svc.search.run_archive import RunArchive
 from archive_svc.search.selection import Choice
 from archive_svc.store.rows import NewEvaluation, RunRow
 from archive_svc.store.store import Store

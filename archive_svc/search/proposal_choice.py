@@ -1,7 +1,7 @@
 """What one proposal is made of: an operator, a parent, inspirations and a target cell.
 
 The strategies' parts are in `selection.py`; which island is next, and when seeds are due, is in
-`archive_svc/run/run_archive.py`.
+`archive_svc/search/run_archive.py`.
 """
 
 from collections.abc import Set

@@ -6,8 +6,8 @@ from evaluator_svc import cubin, ptx, spirv
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.inspector import from_ptx, from_spirv
 from evaluator_svc.messages.object_report import ObjectReport
-from evaluator_svc.policy.facts import ObjectFacts
 from evaluator_svc.policy.finding import rule_finding
+from evaluator_svc.policy.number_formats import ObjectFacts
 
 
 def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:

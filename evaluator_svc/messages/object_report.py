@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from evaluator_svc.behaviour.facts import KernelFacts
-from evaluator_svc.policy.facts import ObjectFacts
+from evaluator_svc.policy.number_formats import ObjectFacts
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Finding
 

@@ -28,7 +28,7 @@ from evaluator_svc.messages.locked import (
     TimeReply,
     WithoutKernels,
 )
-from evaluator_svc.policy.facts import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
+from evaluator_svc.policy.number_formats import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
 from evaluator_svc.policy.object_rules import OBJECT_RULES
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding

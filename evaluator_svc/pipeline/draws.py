@@ -7,10 +7,10 @@ import secrets
 from concurrent.futures import Future
 
 from evaluator_svc.messages.draw import SEED_COUNT
+from evaluator_svc.pipeline.correctness.generated_sizes import has_one_seed
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.runner_calls import DrawnInputs
-from evaluator_svc.pipeline.workloads.generated_sizes import has_one_seed
 from kernel_foundry.domain.admission import WorkloadAdmission
 
 

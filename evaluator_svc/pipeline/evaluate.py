@@ -23,6 +23,7 @@ from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.pipeline.build.built_candidate import BuiltCandidate, read_and_build
 from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate, load_candidate
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
+from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials
 from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
@@ -32,7 +33,6 @@ from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, Me
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
 from evaluator_svc.pipeline.tools import profile, sanitized
-from evaluator_svc.pipeline.workloads.generated_sizes import GeneratedTrials
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Peaks

@@ -8,7 +8,7 @@ through a forged pointer, which is why it runs in a locked process of its own.
 """
 
 from evaluator_svc.policy.checks import policy_checks
-from evaluator_svc.policy.facts import ObjectFacts, narrow_findings
+from evaluator_svc.policy.number_formats import ObjectFacts, narrow_findings
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
 from evaluator_svc.policy.rules import RULES
 

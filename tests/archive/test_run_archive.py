@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from archive_svc.grids.island_model import ISLANDS
 from archive_svc.grids.result import Result
-from archive_svc.run.run_archive import SEEDS, YOUNG_SEEDS, RunArchive
 from archive_svc.search.choices_in_flight import KEPT
+from archive_svc.search.run_archive import SEEDS, YOUNG_SEEDS, RunArchive
 from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import STRATEGY_NAMES, AddStatus
 from kernel_foundry.domain.candidate import Operator

@@ -21,8 +21,8 @@ from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.pipeline.timing.prepare_limit import layout_limit_ns
 from evaluator_svc.pipeline.timing.workload_timing import least_seconds
 from evaluator_svc.policy import Subject, policy_checks
-from evaluator_svc.policy.facts import ObjectFacts
 from evaluator_svc.policy.finding import rule_finding
+from evaluator_svc.policy.number_formats import ObjectFacts
 from evaluator_svc.processes.conversation import ReceivedMessage
 from kernel_foundry import languages
 from kernel_foundry.common.v1 import candidate_pb2

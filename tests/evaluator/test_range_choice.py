@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.pipeline.workloads.range_choice import RangeChoice, of_mixed_rows
+from evaluator_svc.pipeline.correctness.range_choice import RangeChoice, of_mixed_rows
 from kernel_foundry.domain.admission import (
     Admission,
     Distribution,

@@ -4,7 +4,7 @@ import pytest
 
 from evaluator_svc.inspector import inspect_ptx
 from evaluator_svc.policy import RULES, RuleClass, Subject
-from evaluator_svc.policy.facts import ObjectFacts
+from evaluator_svc.policy.number_formats import ObjectFacts
 from evaluator_svc.policy.rules import rule_of
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.language import Language

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.from_ptx.split_products import is_matrix_product, products_of_a_step
-from evaluator_svc.policy.facts import (
+from evaluator_svc.policy.limits import SHORTENING_MASKS
+from evaluator_svc.policy.number_formats import (
     BFLOAT16,
     FLOAT8,
     FLOAT16,
@@ -14,7 +15,6 @@ from evaluator_svc.policy.facts import (
     TF32,
     ObjectFacts,
 )
-from evaluator_svc.policy.limits import SHORTENING_MASKS
 from evaluator_svc.ptx import Instruction, Module
 
 _FORMATS: Final = {

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.policy.facts import BFLOAT16, FLOAT8, FLOAT16, TF32, ObjectFacts
 from evaluator_svc.policy.limits import SHORTENING_MASKS
+from evaluator_svc.policy.number_formats import BFLOAT16, FLOAT8, FLOAT16, TF32, ObjectFacts
 from evaluator_svc.spirv import Module
 from evaluator_svc.spirv.opcodes import MATRIX_PRODUCTS, Op
 

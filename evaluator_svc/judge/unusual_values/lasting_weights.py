@@ -2,8 +2,8 @@
 
 With ordinary parameters a recurrence forgets within some tens of steps, and a kernel that begins
 anew now and then, or late, would pass. Which parameters keep a state is found out by trial: one
-part of one parameter is replaced, the beginning of an input changes, and late outputs are looked at.
-Nothing is to be found where they follow anyway, or where they follow from no beginning at all.
+part of one parameter is replaced, the beginning of an input changes, and late outputs are looked
+at. Nothing is to be found where they follow anyway, or where they follow from no beginning at all.
 """
 
 import itertools

@@ -28,7 +28,7 @@ from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.pipeline.build.listings import listings, object_codes
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
-from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
+from evaluator_svc.policy.number_formats import NARROW_FORMATS, TF32
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool

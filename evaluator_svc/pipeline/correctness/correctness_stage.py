@@ -18,13 +18,13 @@ from evaluator_svc.pipeline.correctness.arithmetic_label import arithmetic_text
 from evaluator_svc.pipeline.correctness.compare_runs import run_and_judge
 from evaluator_svc.pipeline.correctness.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
+from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials, has_one_seed
 from evaluator_svc.pipeline.correctness.other_orders import run_in_reverse, run_one_by_one
 from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, damage_checks, failure_of, load
 from evaluator_svc.pipeline.tools import explain_failure
-from evaluator_svc.pipeline.workloads.generated_sizes import GeneratedTrials, has_one_seed
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.evaluation import EvaluationOutcome, WorkloadResult

@@ -11,7 +11,7 @@ from typing import Final
 from evaluator_svc.judge.graph.products import PRODUCTS
 from evaluator_svc.languages import backend_of
 from evaluator_svc.policy import ObjectFacts
-from evaluator_svc.policy.facts import INT8
+from evaluator_svc.policy.number_formats import INT8
 from kernel_foundry.domain.admission import Admission, Distribution, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.task import Task
 

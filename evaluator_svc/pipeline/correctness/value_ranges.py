@@ -13,11 +13,11 @@ from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
 from evaluator_svc.pipeline.correctness.guest_calls import Guests
 from evaluator_svc.pipeline.correctness.precision import AssessPrecision
+from evaluator_svc.pipeline.correctness.range_choice import RangeChoice, of_mixed_rows
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.memory.memory_plan import sizes_of
 from evaluator_svc.pipeline.runner_calls import DrawnInputs
-from evaluator_svc.pipeline.workloads.range_choice import RangeChoice, of_mixed_rows
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission

@@ -15,8 +15,8 @@ from evaluator_svc.memory_needs import (
 )
 from evaluator_svc.messages.draw import SEED_COUNT
 from evaluator_svc.messages.locked import BoundWorkload
-from evaluator_svc.pipeline.workloads.generated_sizes import has_one_seed
-from evaluator_svc.pipeline.workloads.range_choice import RangeChoice
+from evaluator_svc.pipeline.correctness.generated_sizes import has_one_seed
+from evaluator_svc.pipeline.correctness.range_choice import RangeChoice
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 
 _SMALL_SHARE: Final = 1 / 16

@@ -1,1 +1,0 @@
-"""Sizes and value ranges beside those that a task names."""
