@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.result_file import out_option, write_result
 from kernel_foundry.domain.evaluation import Evaluation, Timing
+from kernel_foundry.domain.profile import PROFILE_SECONDS
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.task_file import read_task
 
@@ -129,7 +130,7 @@ class Measurement:
             self._candidate,
             device="cuda:0",
             fresh_baselines=with_ncu,
-            use_tools=with_ncu,
+            profile_seconds=PROFILE_SECONDS if with_ncu else None,
         )
         assert verdict.passed, (self.name, verdict.outcome, verdict.findings)
         return verdict

@@ -194,6 +194,7 @@ class LocalEvaluator:
             isolation=_in_common(processes),
             versions=_versions(),
             processes=processes,
+            profilers=tuple(site.profiler for site in sites),
         )
 
     def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:

@@ -48,6 +48,8 @@ def check_evaluation(request: EvaluationRequest) -> None:
             raise out_of_bounds("yardsticks", unknown)
         check_number("yardsticks.time_ns", yardstick.time_ns, LEAST_NS, MOST_NS, "ns")
     check_count("yardsticks", len(request.yardsticks), len(known))
+    if request.profile_seconds is not None:
+        check_number("profile_seconds", request.profile_seconds, 0.0, _MOST_SECONDS, "s")
     check_seeds(request)
 
 

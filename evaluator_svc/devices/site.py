@@ -17,6 +17,7 @@ from typing import Final
 
 from evaluator_svc.devices.baseline_watch import BaselineWatch
 from evaluator_svc.disk_cache import DiskCache, make_private
+from evaluator_svc.hardware import perf_events
 from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.hardware.host_load import HostLoad, LoadMeter
 from evaluator_svc.hardware.host_lock import HostLock
@@ -34,8 +35,9 @@ from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
+from evaluator_svc.tools import profiler
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.device import DeviceSpec, IsolationReport, Peaks
+from kernel_foundry.domain.device import Availability, DeviceSpec, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.task import Task
@@ -55,6 +57,9 @@ _JUDGE_VARIABLES: Final = (
 )  # fmt: skip
 """torch.compile looks for a compiler and a cache; no key or token is among these."""
 
+
+PROFILERS: Final = {"cuda": profiler.NCU, "sycl": perf_events.NAME}
+"""Whose counters a profile reads, by kind of device."""
 
 _MEMORY_A_SPARE: Final = 16 << 30
 """Device memory for which one waiting runner is no burden."""
@@ -111,6 +116,8 @@ class DeviceSite:
         self._judge_lock = threading.Lock()
         self.peaks_lock = threading.Lock()
         """Held while the device's limits are looked up or measured."""
+        self.closed_counters = _closed_counters(self.kind)
+        """Why no profile can read counters here; empty: it may. Set where a profile found out."""
         self._admissions: dict[str, Admission] = {}
         self.baselines = BaselineWatch()
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
@@ -139,6 +146,16 @@ class DeviceSite:
             if self._judge is None or not self._judge.is_running:
                 self._judge = self._start_judge()
             return self._judge
+
+    @property
+    def profiler(self) -> Availability:
+        """Whose counters profiles read here, or why none."""
+        reason = self.closed_counters
+        return Availability(
+            kind=f"{self.spec.id} {PROFILERS.get(self.kind, 'none')}",
+            available=not reason,
+            reason=reason,
+        )
 
     def warm_up(self) -> None:
         """Start the judge and the spare processes, in the background."""
@@ -350,3 +367,12 @@ def _torch_version() -> str:
         return f"{importlib.metadata.version('torch')} {sys.version_info[:2]}"
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def _closed_counters(kind: str) -> str:
+    match kind:
+        case "cuda":
+            return profiler.closed_counters()
+        case "sycl":
+            return perf_events.closed_counters()
+    return "a device of this kind has no counters"

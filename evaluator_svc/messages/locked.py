@@ -448,6 +448,8 @@ class StepTimes:
     """Time in library calls."""
     kernel_times: tuple[KernelTime, ...]
     """In order of first use; empty when `launch` launches fewer than two kernels."""
+    call_count: int
+    """Calls that were made for it."""
 
     @property
     def own_share(self) -> float | None:

@@ -199,6 +199,7 @@ def _timed(answer: TimeReply, request: Any) -> None:
 @_check.register
 def _step_times(answer: StepTimes, request: Any) -> None:
     _durations(answer.own_ns, answer.library_ns)
+    _counts(answer.call_count - 1)
     named = [time.kernel for time in answer.kernel_times]
     _require(len(set(named)) == len(named), "a kernel that comes twice")
     _require(set(named) <= set(request.kernels), "kernels that are not there")

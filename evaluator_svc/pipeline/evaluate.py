@@ -5,7 +5,7 @@
 3. correctness, precision, schedule: `correctness_stage.py`.
 4. value ranges that bind: `value_ranges.py`.
 5. timing with data flow, arithmetic and baselines: `timing_stage.py`.
-6. profiler and sanitizers: `tools.py`.
+6. profile: `profile_stage.py`, sanitizers: `tools.py`.
 7. correctness on sizes that the task does not name (`generated_sizes.py`), value ranges that do not
    bind.
 8. diagnosis.
@@ -30,9 +30,10 @@ from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
+from evaluator_svc.pipeline.profile.profile_stage import ProfileStage
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
-from evaluator_svc.pipeline.tools import profile, sanitized
+from evaluator_svc.pipeline.tools import sanitized
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Peaks
@@ -179,13 +180,7 @@ class CandidateEvaluation:
 
         The device is held alone: the tools' figures would suffer from others, and theirs from them.
         """
-        # Profiles take long: only promotions, whose baselines are measured afresh, have one.
-        if candidate.rerun is not None and self._request.fresh_baselines:
-            first = next(w for w in self._workloads if not w.held_out)
-            kernels = candidate.bound[first.workload].kernels
-            with self._draft.stage("tools"):
-                found = profile(candidate.rerun, self._draws.of(first).draw, kernels)
-            self._draft.add_findings(found)
+        ProfileStage(self._context, self._draws, candidate).run()
         if not self._request.sanitize:
             return None
         smallest = min(self._workloads, key=lambda w: w.minimal_bytes)

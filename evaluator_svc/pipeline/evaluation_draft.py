@@ -22,6 +22,7 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.profile import Profile
 from kernel_foundry.domain.request import EvaluationRequest
 
 _MAY_HAVE_TIMING = (
@@ -60,6 +61,7 @@ class EvaluationDraft:
         self.compile: CompileReport | None = None
         self.measures: Measures | None = None
         self.arithmetic = ""
+        self.profile: Profile | None = None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -164,6 +166,7 @@ class EvaluationDraft:
             evidence=tuple(self._facts),
             checks=tuple(self._checks),
             arithmetic=self.arithmetic,
+            profile=self.profile if outcome is EvaluationOutcome.PASSED else None,
             attestation=self._draft() if outcome is EvaluationOutcome.PASSED else None,
         )
         certain, best = fitness_bounds(evaluation, self._yardsticks_ns)

@@ -1,4 +1,4 @@
-"""Stage tools: the vendor's own look at a candidate that failed, or that is measured afresh.
+"""Stage tools: the vendor's own look at a candidate that failed, leads or is measured afresh.
 
 A candidate is run once more for it, outside its evaluation.
 """
@@ -25,7 +25,6 @@ _CHECKS: Final = {
     EvaluationOutcome.NONDETERMINISTIC: tools.SanitizerTool.RACES,
 }
 """What is looked for after each failure that a tool can explain."""
-_PROFILED_LAUNCHES: Final = 8
 _TOOL_VARIABLES: Final = ("PATH", "HOME", "TMPDIR", "LANG", *PASSED_ON)
 """The tools look for themselves and for a place to write; no key or token is among these."""
 
@@ -93,18 +92,21 @@ def _sanitizer_check(result: CheckResult, draw: Draw, note: str) -> Check:
     return Check(kind=CheckKind.SANITIZER, result=result, workload=draw.workload, note=note)
 
 
-def profile(rerun: Rerun, draw: Draw, kernels: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Return what the profiler measures of a workload's kernels."""
-    with _command(rerun, draw) as (command, environment):
-        return tools.profile(command, environment, kernels=kernels, launch_count=_PROFILED_LAUNCHES)
+def profiled(rerun: Rerun, draw: Draw, *, seconds: float) -> tools.ProfilerResult:
+    """Return what the profiler measures of a workload's kernels, within `seconds`."""
+    with _command(rerun, draw, is_profiled=True) as (command, environment):
+        return tools.profile(command, environment, seconds=seconds)
 
 
 @contextmanager
-def _command(rerun: Rerun, draw: Draw) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+def _command(
+    rerun: Rerun, draw: Draw, *, is_profiled: bool = False
+) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
     with scratch_folder("tools") as name:
         folder = Path(name)
         rerun_folder.write(
             folder, rerun_folder.RerunInput(load=rerun.load, codes=rerun.codes, draw=draw)
         )
         kept = {n: os.environ[n] for n in _TOOL_VARIABLES if n in os.environ}
-        yield tools.rerun_command(folder), {**kept, "PYTHONPATH": package_root()}
+        command = tools.rerun_command(folder, is_profiled=is_profiled)
+        yield command, {**kept, "PYTHONPATH": package_root()}

@@ -249,12 +249,13 @@ class LoadedWorkload:
         """
         loaded = self._opened_runs().loaded if self._timed is None else self._timed.loaded
         with _faults():
-            calls = _profile(loaded, flush_bytes)
+            calls, call_count = _profile(loaded, flush_bytes)
         pairs = list(zip(loaded.steps, _medians(calls), strict=True))
         return StepTimes(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
             kernel_times=_kernel_times(loaded.steps, calls),
+            call_count=call_count,
         )
 
     def drop(self) -> None:
@@ -336,15 +337,18 @@ def _faults() -> Iterator[None]:
         raise launch_fault(error) from error
 
 
-def _profile(loaded: LoadedSequence, flush_bytes: int) -> list[list[float]]:
-    """Each step's time on the first set, in a few calls; the first of all warms up."""
+def _profile(loaded: LoadedSequence, flush_bytes: int) -> tuple[list[list[float]], int]:
+    """Each step's time on the first set, in a few calls, and how many were made.
+
+    The first of all warms up.
+    """
     until = time.monotonic() + _PROFILE_SECONDS
     first = loaded.native.profile(0, flush_bytes=flush_bytes)
     calls: list[list[float]] = []
     while len(calls) < _PROFILES and time.monotonic() < until:
         calls.append(loaded.native.profile(0, flush_bytes=flush_bytes))
     loaded.forget_results()
-    return calls or [first]
+    return calls or [first], 1 + len(calls)
 
 
 def _medians(calls: list[list[float]]) -> list[float]:

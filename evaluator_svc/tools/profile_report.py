@@ -1,6 +1,6 @@
-"""Reads the raw metrics that ncu prints as comma-separated values.
+"""Reads the raw metrics that ncu prints as comma-separated values: a row for each launch.
 
-What they mean is in `profiler.py`.
+What they mean is in `profile_findings.py` and `pipeline/profile/counted_kernels.py`.
 """
 
 import csv
@@ -16,6 +16,24 @@ MEMORY_SHARE: Final = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 COMPUTE_SHARE: Final = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 FMA_PIPE: Final = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
 TENSOR_PIPE: Final = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+CACHE_SHARE: Final = "lts__throughput.avg.pct_of_peak_sustained_elapsed"
+FIRST_CACHE_SHARE: Final = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+ALU_PIPE: Final = "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active"
+LSU_PIPE: Final = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active"
+SPECIAL_PIPE: Final = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"
+ISSUE_SLOTS: Final = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+BYTES_READ: Final = "dram__bytes_read.sum"
+BYTES_WRITTEN: Final = "dram__bytes_write.sum"
+REGISTERS: Final = "launch__registers_per_thread"
+STATIC_SHARED: Final = "launch__shared_mem_per_block_static"
+DYNAMIC_SHARED: Final = "launch__shared_mem_per_block_dynamic"
+LIMITS: Final = {
+    "launch__occupancy_limit_shared_mem": "shared memory",
+    "launch__occupancy_limit_registers": "registers",
+    "launch__occupancy_limit_warps": "the size of the work-group",
+    "launch__occupancy_limit_blocks": "the number of work-groups",
+}
+"""Work-groups that fit a multiprocessor by each resource alone; given with every report."""
 ACHIEVED_OCCUPANCY: Final = "sm__warps_active.avg.pct_of_peak_sustained_active"
 POSSIBLE_OCCUPANCY: Final = "sm__maximum_warps_per_active_cycle_pct"
 CONFLICTS: Final = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
@@ -29,19 +47,34 @@ STALLS: Final = (
     *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc"),
     *("no_instruction", "not_selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
 )
+SAMPLES: Final = "group:smsp__pcsamp_warp_stall_reasons"
+"""Where warps were found now and then, by instruction."""
+SAMPLE: Final = "smsp__pcsamp_warps_issue_stalled_"
+"""One reason of these, such as `barrier` behind it."""
+_SAMPLED: Final = (
+    *("barrier", "long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "wait"),
+    *("math_pipe_throttle", "warpgroup_arrive", "membar", "not_selected", "selected"),
+    *("branch_resolving", "no_instructions", "drain", "imc_miss", "tex_throttle", "sleeping"),
+)
 METRICS: Final = (
     *(TIME, MEMORY_RATE, MEMORY_SHARE, COMPUTE_SHARE, FMA_PIPE, TENSOR_PIPE, ACHIEVED_OCCUPANCY),
     *(POSSIBLE_OCCUPANCY, CONFLICTS, SHARED_WAVEFRONTS, LOADED_PER_SECTOR, STORED_PER_SECTOR),
+    *(CACHE_SHARE, FIRST_CACHE_SHARE, ALU_PIPE, LSU_PIPE, SPECIAL_PIPE, ISSUE_SLOTS),
+    *(BYTES_READ, BYTES_WRITTEN),
     *(_STALL.format(reason) for reason in STALLS),
+    SAMPLES,
+    *(SAMPLE + reason for reason in _SAMPLED),
 )
 """What is asked for."""
 
-_MAX_KERNELS: Final = 1000
+_MAX_LAUNCHES: Final = 1000
 _FIRST_COLUMN: Final = "ID"
+_TEMPLATE: Final = re.compile(r"[<(]")
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelProfile:
+class LaunchMetrics:
     """One launch."""
 
     kernel: str
@@ -66,12 +99,12 @@ class KernelProfile:
         return tuple(sorted(shares, key=lambda pair: -pair[1]))
 
 
-def profiles(output: str) -> tuple[KernelProfile, ...]:
+def launches(output: str) -> tuple[LaunchMetrics, ...]:
     """Return the launches in a tool's output, in order; empty when it holds no table."""
-    return tuple(_profiles(output))
+    return tuple(_launches(output))
 
 
-def _profiles(output: str) -> Iterator[KernelProfile]:
+def _launches(output: str) -> Iterator[LaunchMetrics]:
     start = output.find(f'"{_FIRST_COLUMN}",')
     if start < 0:
         return
@@ -80,16 +113,21 @@ def _profiles(output: str) -> Iterator[KernelProfile]:
         names = next(rows)
         next(rows)  # units
         for index, row in enumerate(rows):
-            if len(row) == len(names) and index < _MAX_KERNELS:
-                yield _profile(dict(zip(names, row, strict=True)))
+            if len(row) == len(names) and index < _MAX_LAUNCHES:
+                yield _launch(dict(zip(names, row, strict=True)))
     except (csv.Error, StopIteration):
         return
 
 
-def _profile(row: Mapping[str, str]) -> KernelProfile:
+def _launch(row: Mapping[str, str]) -> LaunchMetrics:
     metrics = {name: number for name, text in row.items() if (number := _number(text)) is not None}
-    kernel = row.get("Kernel Name", "").partition("(")[0].strip()
-    return KernelProfile(kernel=kernel or "kernel", metrics=metrics)
+    return LaunchMetrics(kernel=kernel_name(row.get("Kernel Name", "")), metrics=metrics)
+
+
+def kernel_name(told: str) -> str:
+    """Return a kernel's name without result, template arguments and parameters."""
+    name = _TEMPLATE.split(told.strip().removeprefix("void "), maxsplit=1)[0].strip()
+    return "".join(c for c in name if c.isprintable())[:_LONGEST_NAME] or "kernel"
 
 
 def _number(text: str) -> float | None:

@@ -1,14 +1,16 @@
-"""Runs one workload of a candidate again, for a tool to watch: `rerun FOLDER [RUNS]`.
+"""Runs one workload of a candidate again, for a tool to watch: `rerun FOLDER RUNS [profiled]`.
 
 Every tensor and every buffer of the plan is an allocation of its own of just its size, so that a
 tool sees what lies beyond it; inputs are copied from the judge's buffer where the draw names one,
 and nothing else is written, so that a tool sees what is read before. For device kernels alone: on
-a CPU device a kernel is native code, which never runs outside the sandbox.
+a CPU device a kernel is native code, which never runs outside the sandbox. `profiled`: a profiler
+looks at `launch` and not at `prepare`.
 """
 
+import ctypes
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +31,7 @@ _REFUSED: Final = 2
 _FAULT: Final = 3
 
 
-def main(folder: Path, runs: int) -> int:
+def main(folder: Path, runs: int, *, is_profiled: bool = False) -> int:
     """Run the folder's candidate; return the exit status: 3 when it is at fault."""
     import kernel_foundry_native as native
 
@@ -43,14 +45,25 @@ def main(folder: Path, runs: int) -> int:
         module=module, device=module.open_device(int(index or 0)), index=int(index or 0)
     )
     try:
-        _run(opened, rerun, runs)
+        _run(opened, rerun, runs, _start_profiler if is_profiled else _nothing)
     except native.LaunchError as error:
         sys.stderr.write(f"{error}\n")
         return _FAULT
     return 0
 
 
-def _run(opened: OpenDevice, rerun: RerunInput, runs: int) -> None:
+def _start_profiler() -> None:
+    """Let the profiler look from here on; it needs the device's context, which is there."""
+    ctypes.CDLL("libcuda.so.1").cuProfilerStart()
+
+
+def _nothing() -> None:
+    """Nobody looks at some of the launches only."""
+
+
+def _run(
+    opened: OpenDevice, rerun: RerunInput, runs: int, before_launch: Callable[[], None]
+) -> None:
     load, draw = rerun.load, rerun.draw
     position = next(i for i, names in enumerate(load.workloads) if names.workload == draw.workload)
     sequence: LaunchSequence = bind_workload(
@@ -68,10 +81,13 @@ def _run(opened: OpenDevice, rerun: RerunInput, runs: int) -> None:
     tensors = {slot.name: _tensor(device, slot) for slot in draw.slots}
     _fill(device, draw, tensors)
     addresses = {name: int(buffer.address) for name, buffer in tensors.items()}
-    for steps, count in ((sequence.prepare, 1), (sequence.steps, runs)):
+    parts = ((sequence.prepare, 1, _nothing), (sequence.steps, runs, before_launch))
+    for steps, count, before in parts:
         if steps:
             again = LoadedSequence(opened, program, steps, memory, tf32=load.tf32)
             again.bind(0, addresses, seed=0)
+            device.synchronize()
+            before()
             for _ in range(count):
                 again.native.run(0)
     device.synchronize()
@@ -116,7 +132,7 @@ def _fill(device: Any, draw: Draw, tensors: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    status = main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    status = main(Path(sys.argv[1]), int(sys.argv[2]), is_profiled=sys.argv[3:] == ["profiled"])
     sys.stdout.flush()
     sys.stderr.flush()
     # A device runtime's own clean-up at exit may abort a process.

@@ -115,6 +115,13 @@ def _with_few_findings(parts: PromptParts) -> PromptParts:
     return replace(parts, side_findings=(), parent=few(parts.parent), partner=few(parts.partner))
 
 
+def _without_profiles(parts: PromptParts) -> PromptParts:
+    def bare(view: CandidateView | None) -> CandidateView | None:
+        return view and replace(view, profile=())
+
+    return replace(parts, parent=bare(parts.parent), partner=bare(parts.partner))
+
+
 def _without_section(name: str) -> Take:
     return lambda parts: replace(parts, sections=replace(parts.sections, **{name: ""}))
 
@@ -141,6 +148,7 @@ CUTS: Final = (
     Cut(name="pitfalls", take=_without_section("pitfalls")),
     Cut(name="analysis", take=_without_section("analysis")),
     Cut(name="philosophy", take=_without_section("philosophy")),
+    Cut(name="profile", take=_without_profiles),
     Cut(name="code to start from", take=_without_materials),
     Cut(
         name="names of further workloads",

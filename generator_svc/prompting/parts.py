@@ -5,7 +5,7 @@ Made once from a request; `length` then takes away what there is no room for.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from generator_svc.experts import Expert
 from generator_svc.held_out import HeldOut, held_out_of
@@ -18,7 +18,7 @@ from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.material import Material
-from kernel_foundry.domain.mechanisms import DIAGNOSIS
+from kernel_foundry.domain.mechanisms import DIAGNOSIS, PROFILES
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.languages import language_named
 from kernel_foundry.plan import allowed_library_ops, short_reference
@@ -108,7 +108,9 @@ def parts_of(
         max_chars: Of the whole prompt; candidates get shares of it.
     """
     if DIAGNOSIS in request.without:
-        request = replace(request, selection=_without_findings(request.selection))
+        request = replace(request, selection=_bare(request.selection, findings=()))
+    if PROFILES in request.without:
+        request = replace(request, selection=_bare(request.selection, profile=None))
     task, admission = request.task, request.admission
     language = language_named(admission.device.language.value)
     held_out = held_out_of(task, admission)
@@ -148,9 +150,11 @@ def parts_of(
     )
 
 
-def _without_findings(selection: Selection) -> Selection:
+def _bare(selection: Selection, **fields: Any) -> Selection:
+    """Return a selection whose verdicts have these fields in place of their own."""
+
     def bare(elite: Elite) -> Elite:
-        return replace(elite, evaluation=replace(elite.evaluation, findings=()))
+        return replace(elite, evaluation=replace(elite.evaluation, **fields))
 
     return replace(
         selection,

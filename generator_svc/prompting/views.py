@@ -22,6 +22,7 @@ from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadRe
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
+from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry.plan.from_admission import name_table
 
@@ -83,6 +84,8 @@ class CandidateView:
     verdict: str
     lines: tuple[str, ...]
     findings: tuple[FindingView, ...]
+    profile: tuple[str, ...]
+    """What its kernels do with the device; empty: it was not profiled, or there was no room."""
     log: str
 
 
@@ -268,8 +271,18 @@ def candidate_view(
         verdict=_verdict(evaluation),
         lines=_result_lines(evaluation, admission),
         findings=finding_views(source, evaluation, held_out),
+        profile=_profile_lines(evaluation, source),
         log=clip(held_out.without_sizes(log.strip()), MAX_LOG_CHARS),
     )
+
+
+def _profile_lines(evaluation: Evaluation, source: KernelSource) -> tuple[str, ...]:
+    """Return the digest of a profile on a workload that is shown."""
+    profile = evaluation.profile
+    shown = {result.workload for result in evaluation.workloads if not result.held_out}
+    if profile is None or profile.workload not in shown:
+        return ()
+    return digest_lines(profile, source.device_code)
 
 
 def source_text(

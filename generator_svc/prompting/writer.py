@@ -124,6 +124,7 @@ def _mechanisms(parts: PromptParts) -> tuple[str, ...]:
         mechanisms.INSPIRATIONS: parts.inspirations,
         mechanisms.DIRECTION: parts.direction_lines,
         mechanisms.DIAGNOSIS: (*blamed, *parts.side_findings, *findings),
+        mechanisms.PROFILES: parts.parent is not None and parts.parent.profile,
         mechanisms.LESSONS: parts.lessons,
         mechanisms.MATERIALS: parts.materials,
     }

@@ -52,6 +52,11 @@ def _show(console: PrintableConsole, capabilities: Capabilities) -> None:
     for kind in capabilities.availability:
         if not kind.available:
             console.print(f"{kind.kind}: not available: {kind.reason}", style="yellow")
+    for profiler in capabilities.profilers:
+        if profiler.available:
+            console.print(f"profiles: {profiler.kind}")
+        else:
+            console.print(f"profiles without counters: {profiler.kind}: {profiler.reason}")
     _show_isolation(console, capabilities)
     console.print(", ".join(capabilities.versions), style="dim")
 

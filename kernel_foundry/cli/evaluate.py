@@ -29,6 +29,8 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Severity, errors_first
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.profile import PROFILE_SECONDS
+from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
@@ -71,7 +73,12 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     "use_tools",
     default=True,
     show_default=True,
-    help="Run compute-sanitizer on crashes and ncu on fresh measurements, if installed.",
+    help="Run compute-sanitizer on crashes, if it is installed.",
+)
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Show what the kernels do with the device: by ncu (CUDA) or perf_event (CPU).",
 )
 @click.option(
     "--language",
@@ -114,6 +121,7 @@ def command(
     settings: tuple[str, ...],
     fresh_baselines: bool,
     use_tools: bool,
+    profile: bool,
     language: str | None,
     build_only: bool,
     architecture: str,
@@ -157,6 +165,7 @@ def command(
                 configuration=configuration,
                 fresh_baselines=fresh_baselines,
                 use_tools=use_tools,
+                profile_seconds=PROFILE_SECONDS if profile else None,
                 build_only=build_only,
                 architecture=architecture,
                 with_listings=listings_folder is not None,
@@ -172,7 +181,7 @@ def command(
     if as_json:
         print_json(evaluation_object(evaluation, task_name=loaded.name))
     else:
-        show(PrintableConsole(), evaluation)
+        show(PrintableConsole(), evaluation, split(text).device_code if evaluation.passed else "")
     if record_file is not None:
         _keep_record(record_file, loaded, text, evaluation)
     built = evaluation.outcome is EvaluationOutcome.BUILT
@@ -208,8 +217,8 @@ def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:
     return tuple(settings)
 
 
-def show(console: PrintableConsole, evaluation: Evaluation) -> None:
-    """Print a verdict for people."""
+def show(console: PrintableConsole, evaluation: Evaluation, device_code: str = "") -> None:
+    """Print a verdict for people; `device_code` for the lines that a profile names."""
     is_good = evaluation.passed or evaluation.outcome is EvaluationOutcome.BUILT
     colour = "green" if is_good else "red"
     outcome = (evaluation.outcome.name, f"bold {colour}")
@@ -221,6 +230,10 @@ def show(console: PrintableConsole, evaluation: Evaluation) -> None:
         console.print(f"arithmetic: {line}", highlight=False)
     if evaluation.compile is not None and evaluation.compile.kernels:
         _show_resources(console, evaluation.compile.kernels)
+    if evaluation.profile is not None:
+        console.print("profile:")
+        for line in digest_lines(evaluation.profile, device_code):
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
     for finding in errors_first(evaluation.findings):
         place = f" (line {finding.line})" if finding.line else ""
         console.print(

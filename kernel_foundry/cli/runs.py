@@ -177,7 +177,8 @@ def best(run: str, as_json: bool, **targets: Any) -> int:
     from kernel_foundry.cli.evaluate import show as show_evaluation
 
     is_for_people = sys.stdout.isatty()
-    show_evaluation(PrintableConsole(stderr=not is_for_people), elite.evaluation)
+    console = PrintableConsole(stderr=not is_for_people)
+    show_evaluation(console, elite.evaluation, elite.candidate.source.device_code)
     if is_for_people:
         print_text(candidate_text(elite))
     else:

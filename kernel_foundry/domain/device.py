@@ -82,10 +82,10 @@ class DeviceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Availability:
-    """Whether a device kind can be used here, and if not, why."""
+    """Whether a device kind or a profiler can be used here, and if not, why."""
 
     kind: str
-    """"sycl", "cuda" or "null"."""
+    """"sycl", "cuda" or "null"; of a profiler "cuda:0 ncu"."""
     available: bool
     reason: str = ""
     """Loader's or driver's own words; empty when available."""
@@ -127,3 +127,6 @@ class Capabilities:
     """Such as "torch 2.13.0+cpu"; for people and evidence, never parsed."""
     processes: tuple[IsolationReport, ...] = ()
     """The isolation of each kind of process that meets a candidate."""
+    profilers: tuple[Availability, ...] = ()
+    """One for each device: the counters that profiles read there, or why there are none; its kind
+    is the device and the tool, such as "cuda:0 ncu"."""

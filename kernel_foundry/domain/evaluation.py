@@ -13,6 +13,7 @@ from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.profile import Profile
 from kernel_foundry.domain.speedup import (
     TimeBounds,
     TimePair,
@@ -363,6 +364,8 @@ class Evaluation:
     arithmetic: str = ""
     """How it computes, as object code and measured bits show: "float32 by three bfloat16
     products"; empty where they do not show it."""
+    profile: Profile | None = None
+    """Of the workload whose call takes longest; None: none was asked for, or it did not pass."""
 
     def __post_init__(self) -> None:
         if self.outcome is EvaluationOutcome.PASSED:

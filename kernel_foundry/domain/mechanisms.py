@@ -36,6 +36,9 @@ DIAGNOSIS: Final = "diagnosis"
 SWEEPS: Final = "sweeps"
 """Trying the other configurations of promising candidates."""
 
+PROFILES: Final = "profiles"
+"""Profiles of what leads, in prompts as well."""
+
 LESSONS: Final = "lessons"
 """Lessons of earlier candidates in prompts."""
 
@@ -65,6 +68,7 @@ MECHANISMS: Final = (
     DIRECTION,
     DIAGNOSIS,
     SWEEPS,
+    PROFILES,
     LESSONS,
     EXPERIENCE,
     META_PROMPTS,

@@ -50,8 +50,8 @@ class EvaluationRequest:
     request_id: str = ""
     """Idempotency key of a retried call; empty: none."""
     use_tools: bool = False
-    """Let the vendor's tools look at a candidate that crashes, disagrees with itself or is
-    measured with fresh baselines; takes seconds, and nothing where there are none."""
+    """Let the vendor's tools look at a candidate that crashes or disagrees with itself; takes
+    seconds, and nothing where there are none."""
     build_only: bool = False
     """Stop before the first launch: outcome BUILT, with resources and measures."""
     architecture: str = ""
@@ -69,6 +69,9 @@ class EvaluationRequest:
     seconds; where there are none the check is skipped and says why."""
     with_objects: bool = False
     """Give the object code, too."""
+    profile_seconds: float | None = None
+    """Seconds that a profiler may take for a candidate that passes and takes at most a tenth longer
+    than `stop_above_ns`; 0: only what takes none. None: no profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
 from kernel_foundry.domain.fitness import correct_fitness
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
+from kernel_foundry.domain.profile import numbers_of
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 
@@ -52,6 +53,13 @@ def check_verdict(candidate: Candidate, evaluation: Evaluation, task: Task | Non
         fault = next(_faults(result), "")
         if fault:
             raise InvalidArgumentError(f"{result.workload}: {fault}", field="evaluation.workloads")
+    if evaluation.profile is not None:
+        odd = [n for n in numbers_of(evaluation.profile) if not 0 <= n <= MOST_NS]
+        if odd:
+            raise InvalidArgumentError(
+                f"a number of the profile is {odd[0]}, expected 0 to {MOST_NS:g}",
+                field="evaluation.profile",
+            )
     signed = evaluation.attestation
     if signed is not None and not 0 <= signed.signed_unix_s < _YEAR_10000_UNIX_S:
         raise InvalidArgumentError(

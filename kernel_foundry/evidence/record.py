@@ -39,7 +39,8 @@ class EvidenceRecord:
     task: Task
     source: KernelSource
     evaluation: Evaluation
-    """Its `swept_count` is 0, and it is not `is_final`: a search sets both once it is signed."""
+    """Its `swept_count` is 0, it is not `is_final`, and it has no profile: a search sets these once
+    it is signed."""
 
     @property
     def attestation(self) -> Attestation:
@@ -80,7 +81,7 @@ def record_of(task: Task, source: KernelSource, evaluation: Evaluation) -> Evide
         raise _unsigned(evaluation)
     if source.digest != evaluation.candidate:
         raise InvalidArgumentError("the verdict is on another candidate", field="candidate")
-    signed = dataclasses.replace(evaluation, swept_count=0, is_final=False)
+    signed = dataclasses.replace(evaluation, swept_count=0, is_final=False, profile=None)
     return EvidenceRecord(task=task, source=source, evaluation=signed)
 
 
@@ -150,7 +151,7 @@ def _record(data: Any) -> EvidenceRecord:
     evaluation = from_plain(Evaluation, data["evaluation"], "evaluation")
     if evaluation.attestation is None:
         raise PlainError("evaluation.attestation: is missing")
-    for name in ("swept_count", "is_final"):
+    for name in ("swept_count", "is_final", "profile"):
         if getattr(evaluation, name):
             raise PlainError(f"evaluation.{name}: nobody signs for it, and no record has it")
     record = EvidenceRecord(

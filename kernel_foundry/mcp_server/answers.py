@@ -10,6 +10,7 @@ from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.lesson import LessonHit
+from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.verdict_text import arithmetic_line, checks_text
 
@@ -111,6 +112,8 @@ class Verdict(_Answer):
     findings: list[FindingAnswer]
     """Errors first."""
     findings_left_out: int
+    profile: list[str]
+    """What its kernels do with the device; empty: not asked for."""
     registers: dict[str, int]
     """Of each kernel."""
 
@@ -178,6 +181,7 @@ def verdict(evaluation: Evaluation) -> Verdict:
         workloads=[_workload(w) for w in evaluation.workloads[:_MOST_ITEMS]],
         findings=[_finding(f) for f in findings[:_MOST_ITEMS]],
         findings_left_out=max(len(findings) - _MOST_ITEMS, 0),
+        profile=[] if evaluation.profile is None else list(digest_lines(evaluation.profile)),
         registers={_text(k.kernel): k.registers for k in kernels[:_MOST_ITEMS]},
     )
 

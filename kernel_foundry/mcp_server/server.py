@@ -15,6 +15,7 @@ from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import LONGEST_QUERY, LessonQuery
+from kernel_foundry.domain.profile import PROFILE_SECONDS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.mcp_server.allowance import Allowance
 from kernel_foundry.mcp_server.answers import (
@@ -164,7 +165,11 @@ def _add_judging(
             Field(max_length=64, description="TUNE values in place of their defaults."),
         ] = {},  # noqa: B006
         profile: Annotated[
-            bool, Field(description="Also run compute-sanitizer and ncu, where installed.")
+            bool,
+            Field(
+                description="Also show what its kernels do with the device, by ncu or perf_event,"
+                " and run compute-sanitizer on a crash."
+            ),
         ] = False,
     ) -> Verdict:
         """Judge a candidate: build, check against the reference, time against its baselines."""
@@ -174,7 +179,12 @@ def _add_judging(
         return verdict(
             await worker.call(
                 lambda f: f.evaluate(
-                    path, candidate, device=device, configuration=settings, use_tools=profile
+                    path,
+                    candidate,
+                    device=device,
+                    configuration=settings,
+                    use_tools=profile,
+                    profile_seconds=PROFILE_SECONDS if profile else None,
                 )
             )
         )

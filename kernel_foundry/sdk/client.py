@@ -118,6 +118,7 @@ class Foundry:
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
         fresh_baselines: bool = False,
         use_tools: bool = False,
+        profile_seconds: float | None = None,
         build_only: bool = False,
         architecture: str = "",
         with_listings: bool = False,
@@ -145,6 +146,7 @@ class Foundry:
             limits=limits,
             fresh_baselines=fresh_baselines,
             use_tools=use_tools,
+            profile_seconds=profile_seconds,
             build_only=build_only,
             architecture=architecture,
             with_listings=with_listings,

@@ -53,6 +53,7 @@ def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, An
             }
             for f in errors_first(evaluation.findings)
         ],
+        "profile": to_plain(evaluation.profile),
         "compile": to_plain(evaluation.compile),
         "stages_ms": {s.stage: round(s.wall_ms, 3) for s in evaluation.stages},
         "evidence": {f.name: f.value for f in evaluation.evidence},

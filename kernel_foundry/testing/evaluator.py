@@ -28,6 +28,7 @@ from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import LEVELS, Measures
 from kernel_foundry.domain.probe import Probe
+from kernel_foundry.domain.profile import Profile
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import (
     ConfigurationResult,
@@ -122,7 +123,8 @@ class FakeEvaluator:
         )
         yardsticks = {workload.name: _BASELINE_NS for workload in request.task.workloads}
         certain, best = fitness_bounds(evaluation, yardsticks)
-        return replace(evaluation, fitness=certain, optimistic_fitness=best)
+        profile = None if request.profile_seconds is None else _profile(evaluation, time_ns)
+        return replace(evaluation, fitness=certain, optimistic_fitness=best, profile=profile)
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Yield the configurations that WHERE allows; times follow from source and values."""
@@ -141,6 +143,15 @@ class FakeEvaluator:
 
     async def close(self) -> None:
         """Do nothing: nothing is held."""
+
+
+def _profile(evaluation: Evaluation, time_ns: float) -> Profile:
+    return Profile(
+        workload=next(w.workload for w in evaluation.workloads if not w.held_out),
+        call_ns=time_ns,
+        minimal_bytes=1,
+        reason="nothing is run",
+    )
 
 
 def _require_device(device: str, known: DeviceSpec) -> None:

@@ -77,7 +77,7 @@ _REQUEST = StepTimesRequest(workload="w", kernels=("split", "product"), flush_by
 
 
 def _step_times(*times: KernelTime) -> StepTimes:
-    return StepTimes(own_ns=1.0, library_ns=0.0, kernel_times=times)
+    return StepTimes(own_ns=1.0, library_ns=0.0, kernel_times=times, call_count=6)
 
 
 def test_honest_times_are_taken():

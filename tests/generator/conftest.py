@@ -33,6 +33,7 @@ from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.profile import Profile
 from kernel_foundry.domain.request import ProposalRequest, TokenUsage
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from tests.domain_values import CPU, timing_of, workload_admission
@@ -77,7 +78,10 @@ def source(mark: str) -> KernelSource:
 
 
 def passed_elite(
-    mark: str, generation: int = 0, kernel_times: tuple[KernelTime, ...] = ()
+    mark: str,
+    generation: int = 0,
+    kernel_times: tuple[KernelTime, ...] = (),
+    profile: Profile | None = None,
 ) -> Elite:
     """Return a correct candidate, twice as fast as eager."""
     candidate = Candidate(source=source(mark), generation=generation)
@@ -109,6 +113,7 @@ def passed_elite(
                 hint="read less",
             ),
         ),
+        profile=profile,
     )
     return Elite(candidate=candidate, evaluation=evaluation, fitness=0.6, measures=measures)
 

@@ -27,11 +27,34 @@ from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.profile import HotLine, KernelProfile, Profile, Share
 from kernel_foundry.domain.request import ProposalRequest
 
 SPLIT_PRODUCT: Final = (
     KernelTime(kernel="split", launches=2, median_ns=24e3),
     KernelTime(kernel="product", launches=1, median_ns=1.276e6),
+)
+COUNTED: Final = Profile(
+    workload="default",
+    call_ns=1.3e6,
+    minimal_bytes=64 << 20,
+    tool="ncu",
+    bandwidth_share=0.4,
+    kernels=(
+        KernelProfile(
+            kernel="softmax_rows",
+            time_ns=1.3e6,
+            units=(Share(name="DRAM", share=0.41), Share(name="FMA pipe", share=0.12)),
+            stalls=(Share(name="long_scoreboard", share=0.7), Share(name="barrier", share=0.2)),
+            occupancy=0.46,
+            possible_occupancy=0.5,
+            occupancy_limit="registers",
+            registers=64,
+            shared_bytes=4096,
+            moved_bytes=130e6,
+        ),
+    ),
+    lines=(HotLine(line=5, share=0.8, stall="long_scoreboard"),),
 )
 FOLDER: Final = Path(__file__).with_name("prompts")
 
@@ -137,7 +160,7 @@ def _cases(request: ProposalRequest, samples: Any) -> dict[str, tuple[ProposalRe
     passed = samples.passed_elite
     mutate = Selection(
         operator=Operator.MUTATE,
-        parent=passed("parent"),
+        parent=passed("parent", profile=COUNTED),
         inspirations=(passed("inspiration"),),
         target=Measures(memory=2, algorithm=0, synchronization=0),
         hint="stage the tile in local memory",

@@ -1,4 +1,4 @@
-"""Findings of ncu, from a recorded table; and processes, with programs in its place."""
+"""What ncu says, from recorded pages; and processes, with programs in its place."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluator_svc.pipeline.profile.counted_kernels import counted_kernels, hot_lines
 from evaluator_svc.tools import profile
 from evaluator_svc.tools import profile_report as report
-from evaluator_svc.tools.profile_report import profiles
-from evaluator_svc.tools.profiler import profile_findings
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from evaluator_svc.tools.profile_findings import profile_findings
+from evaluator_svc.tools.profile_report import SAMPLE, SAMPLES, launches
+from evaluator_svc.tools.source_page import line_samples
+from kernel_foundry.domain.finding import Finding, FindingKind
+from kernel_foundry.domain.kernel_time import KernelTime
+from kernel_foundry.domain.profile import HotLine
 
-RECORDED = Path(__file__).parent / "recorded" / "ncu_raw.csv"
+FOLDER = Path(__file__).parent / "recorded"
+RECORDED = FOLDER / "ncu_raw.csv"
+PRODUCT, PRODUCT_LINES = FOLDER / "ncu_product_raw.csv", FOLDER / "ncu_product_source.csv"
+LIBRARY = FOLDER / "ncu_library_raw.csv"
 ENVIRONMENT = {"PATH": os.defpath}
 
 
@@ -26,7 +33,7 @@ def table(**changes: str) -> str:
 
 
 def by_kind(output: str) -> dict[FindingKind, Finding]:
-    return {f.kind: f for f in profile_findings(output)}
+    return {f.kind: f for f in profile_findings(launches(output))}
 
 
 @pytest.fixture
@@ -43,12 +50,12 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_recorded_table_is_read_in_base_units() -> None:
-    launches = profiles(RECORDED.read_text())
+    measured = launches(RECORDED.read_text())
 
-    assert [one.kernel for one in launches[:2]] == ["k_copy", "k_copy"]
-    assert launches[0].time_ns == 2240
-    assert launches[0].metrics[report.MEMORY_RATE] == pytest.approx(118.29e9, rel=1e-3)
-    reason, share = launches[0].stalls[0]
+    assert [one.kernel for one in measured[:2]] == ["k_copy", "k_copy"]
+    assert measured[0].time_ns == 2240
+    assert measured[0].metrics[report.MEMORY_RATE] == pytest.approx(118.29e9, rel=1e-3)
+    reason, share = measured[0].stalls[0]
     assert (reason, round(share, 2)) == ("long_scoreboard", 0.47)
 
 
@@ -58,7 +65,7 @@ def test_what_warps_wait_for_is_told_of_the_slowest_launch() -> None:
     assert "global memory" in found[FindingKind.STALL].message
     use = found[FindingKind.LATENCY_BOUND]
     assert {e.name: e.value for e in use.evidence}["gpu_time_ns"] == max(
-        one.time_ns for one in profiles(RECORDED.read_text())
+        one.time_ns for one in launches(RECORDED.read_text())
     )
 
 
@@ -84,7 +91,6 @@ def test_what_binds_follows_from_the_counters(memory: str, compute: str, kind: F
         ({"CONFLICTS": "3,000", "SHARED_WAVEFRONTS": "10,000"}, FindingKind.BANK_CONFLICT),
         ({"LOADED_PER_SECTOR": "4"}, FindingKind.STRIDED_ACCESS),
         ({"STORED_PER_SECTOR": "8.5"}, FindingKind.STRIDED_ACCESS),
-        ({"ACHIEVED_OCCUPANCY": "20", "POSSIBLE_OCCUPANCY": "100"}, FindingKind.OCCUPANCY),
     ],
 )
 def test_what_wastes_the_device_is_told(metrics: dict[str, str], kind: FindingKind) -> None:
@@ -105,41 +111,136 @@ def test_good_use_is_told_without_complaint() -> None:
 
 
 def test_values_that_are_no_numbers_are_left_out() -> None:
-    (one,) = profiles(table(MEMORY_SHARE="n/a", COMPUTE_SHARE="nan", CONFLICTS=""))
+    (one,) = launches(table(MEMORY_SHARE="n/a", COMPUTE_SHARE="nan", CONFLICTS=""))
 
     assert set(one.metrics) == {"ID", report.TIME}
 
 
-def test_the_tool_is_asked_for_the_candidates_kernels_alone(tool, tmp_path: Path) -> None:
-    tool(f'printf "%s\\n" "$@" > {tmp_path}/arguments; cat {RECORDED}')
+def test_kernels_have_units_stalls_occupancy_and_bytes() -> None:
+    (kernel,) = counted_kernels(launches(PRODUCT.read_text()), ["product"], ())
 
-    found = profile(["run", "it"], ENVIRONMENT, kernels=["k_copy", "k.2"], launch_count=4)
+    assert (kernel.kernel, kernel.is_library, kernel.time_ns) == ("product", False, 1_834_944)
+    units = {unit.name: round(unit.share, 2) for unit in kernel.units}
+    assert (units["LSU pipe"], units["L1 and shared memory"], units["DRAM"]) == (0.79, 0.94, 0.0)
+    assert [stall.name for stall in kernel.stalls[:2]] == ["mio_throttle", "not_selected"]
+    assert (kernel.registers, kernel.shared_bytes) == (32, 8320)
+    assert (kernel.occupancy, kernel.possible_occupancy) == (pytest.approx(0.98, abs=0.01), 1.0)
+    assert kernel.moved_bytes == 16_955_648 + 8_130_304
+
+
+def test_library_kernels_are_named_without_their_templates() -> None:
+    kernels = counted_kernels(launches(LIBRARY.read_text()), ["product"], ())
+
+    assert [(k.kernel, k.is_library) for k in kernels] == [
+        ("nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_NNT", True),
+        ("at::vectorized_elementwise_kernel", True),
+    ]
+    assert kernels[0].occupancy_limit == "shared memory"
+    assert {unit.name: unit.share for unit in kernels[0].units}["tensor pipe"] > 0.9
+
+
+def test_a_kernel_that_is_launched_more_often_than_profiled_counts_all_its_launches() -> None:
+    measured = launches(PRODUCT.read_text())
+    often = KernelTime(kernel="product", launches=50, median_ns=9e7)
+
+    (kernel,) = counted_kernels(measured, ["product"], [often])
+
+    assert (kernel.launches, kernel.time_ns) == (50, 50 * 1_834_944)
+
+
+def test_the_hottest_lines_come_first() -> None:
+    kernels = counted_kernels(launches(PRODUCT.read_text()), ["product"], ())
+
+    lines = hot_lines(line_samples(PRODUCT_LINES.read_text()), kernels)
+
+    assert [line.line for line in lines] == [10, 7, 6, 8, 3]
+    assert lines[0].share == pytest.approx(173_537 / 227_159)
+    assert sum(line.share for line in lines) <= 1
+
+
+def source_page(*rows: tuple[str, ...], file: str = "/tmp/candidate.cu") -> str:
+    """A page of one kernel, with a column for each of two reasons."""
+    head = ("Line No", "Source", "Address", "Source", f"{SAMPLE}wait", f"{SAMPLE}selected")
+    all_rows = [("File Path", file), ("Function Name", "product"), head, *rows]
+    return "".join(",".join(f'"{value}"' for value in row) + "\n" for row in all_rows)
+
+
+def test_lines_of_headers_and_reasons_are_told() -> None:
+    page = source_page(
+        ("4", "x", "-", "-", "1,200", "5"), ("", "", "0x0", "LDG", "600", "5")
+    ) + source_page(("9", "y", "-", "-", "100", "300"), file="/opt/include/kf/tile.cuh")
+    kernels = counted_kernels(launches(PRODUCT.read_text()), ["product"], ())
+
+    lines = hot_lines(line_samples(page), kernels)
+
+    assert lines == (
+        HotLine(line=4, share=pytest.approx(1205 / 1605), stall="wait"),
+        HotLine(line=9, share=pytest.approx(400 / 1605), file="tile.cuh", stall="wait"),
+    )
+
+
+@given(st.text(alphabet='"File PathuncoNmLe,0\n1', max_size=300))
+def test_no_source_page_raises(text: str) -> None:
+    page = source_page() + text + f'\n"3","","","","{"9" * 30}","x"\n{SAMPLES}'
+    assert all(found.total > 0 for found in line_samples(page).values())
+
+
+def test_the_report_is_made_by_one_run_and_read_by_two(tool, tmp_path: Path) -> None:
+    tool(f"""printf '%s\n' "$@" >> {tmp_path}/arguments
+case "$*" in
+  *--export*) for a in "$@"; do case $a in *.ncu-rep) : > "$a";; esac; done;;
+  *raw*) cat {PRODUCT};;
+  *source*) cat {PRODUCT_LINES};;
+esac""")
+
+    found = profile(["run", "it"], ENVIRONMENT, seconds=60)
 
     arguments = (tmp_path / "arguments").read_text().splitlines()
-    assert arguments[-2:] == ["run", "it"]
-    assert "regex:^(?:k_copy|k\\.2)$" in arguments
+    assert arguments[arguments.index("it") - 1] == "run"
     assert arguments[arguments.index("--clock-control") + 1] == "none"
-    assert arguments[arguments.index("--launch-count") + 1] == "4"
-    assert found[0].kind is FindingKind.LATENCY_BOUND
+    assert arguments[arguments.index("--profile-from-start") + 1] == "off"
+    assert [launch.kernel for launch in found.launches] == ["product"]
+    assert len(found.lines) == 11
+    assert (found.reason, found.is_closed) == ("", False)
 
 
-def test_no_permission_is_a_note_in_the_tools_words(tool) -> None:
-    tool('echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"; exit 1')
+@pytest.mark.parametrize(
+    ("said", "is_closed", "word"),
+    [
+        ("ERR_NVGPUCTRPERM - The user does not have permission", True, "NVreg_Restrict"),
+        ("Failed to initialize: LibraryNotLoaded", True, "driver"),
+        ("Unknown \033[31moption", False, "Unknown  [31moption"),
+    ],
+)
+def test_closed_counters_are_told_and_not_tried_again(
+    tool, said: str, is_closed: bool, word: str
+) -> None:
+    tool(f'printf "==ERROR== {said}\n"; exit 1')
 
-    (found,) = profile(["true"], ENVIRONMENT, kernels=["k"])
+    found = profile(["true"], ENVIRONMENT, seconds=60)
 
-    assert (found.kind, found.severity) == (FindingKind.TOOL, Severity.INFO)
-    assert "ERR_NVGPUCTRPERM" in found.message
+    assert (found.launches, found.is_closed) == ((), is_closed)
+    assert word in found.reason
 
 
-def test_an_absent_tool_is_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_tool_that_takes_too_long_is_ended(tool) -> None:
+    tool("sleep 60")
+
+    found = profile(["true"], ENVIRONMENT, seconds=0.1)
+
+    assert "was ended" in found.reason
+    assert not found.is_closed
+
+
+def test_an_absent_tool_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KERNEL_FOUNDRY_NCU", str(tmp_path / "none"))
 
-    (found,) = profile(["true"], ENVIRONMENT, kernels=["k"])
+    found = profile(["true"], ENVIRONMENT, seconds=60)
 
-    assert found.kind is FindingKind.TOOL
+    assert found.is_closed
+    assert "ncu was not used" in found.reason
 
 
 @given(st.text(alphabet='"ID",Kernel Name\n1.5', max_size=200))
 def test_no_output_raises(output: str) -> None:
-    assert all(f.message for f in profile_findings('"ID",' + output))
+    assert all(f.message for f in profile_findings(launches('"ID",' + output)))

@@ -12,6 +12,7 @@ from evaluator_svc.builder.read_candidate import read_candidate
 from evaluator_svc.languages import Toolchain
 from evaluator_svc.messages.draw import Draw, TensorSlot
 from evaluator_svc.messages.locked import LoadRequest, ReadCandidateRequest, WorkloadNames
+from evaluator_svc.pipeline.profile.counted_kernels import counted_kernels
 from evaluator_svc.tools import SanitizerTool, profile, rerun_command, sanitize
 from evaluator_svc.tools.rerun import SeparateMemory
 from evaluator_svc.tools.rerun_folder import RerunInput, read, write
@@ -212,10 +213,13 @@ def test_the_sanitizer_names_the_line(
 def test_the_profiler_measures_the_kernel(tmp_path: Path) -> None:
     write(tmp_path, replay_input(SCALE, architecture=OF_THE_DEVICE))
 
-    found = profile(rerun_command(tmp_path), dict(os.environ), kernels=["scale"])
+    found = profile(rerun_command(tmp_path, is_profiled=True), dict(os.environ), seconds=60)
 
-    if found[0].kind is FindingKind.TOOL:
-        pytest.skip(found[0].message)
-    numbers = {e.name: e.value for e in found[0].evidence}
-    assert 500 < numbers["gpu_time_ns"] < 100_000
-    assert 0 < numbers["achieved_occupancy"] <= 1
+    if found.is_closed:
+        pytest.skip(found.reason)
+    (kernel,) = counted_kernels(found.launches, ["scale"], ())
+    assert 500 < kernel.time_ns < 100_000
+    assert kernel.occupancy is not None
+    assert 0 < kernel.occupancy <= 1
+    assert {line.file for line in found.lines} == {"candidate.cu"}
+    assert {line.line for line in found.lines} <= {1, 2, 3, 4}

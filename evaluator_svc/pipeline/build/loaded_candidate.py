@@ -34,10 +34,18 @@ class LoadedCandidate:
     uses_library: bool
     rerun: Rerun | None
     """Set where the vendor's tools may and can look at the candidate."""
+    run_again: Rerun
+    """For a profiler, which may look at library calls as well."""
+    assemblies: Mapping[str, bytes]
+    """PTX by name of the workload; empty where object code is its own assembly."""
     load_seconds: float
     """What loading took: on a CPU most of it made machine code."""
     one_by_one: Rerun | None
     """Set where work-groups may wait for each other: run one at a time they would wait for ever."""
+
+    def assembly(self, workload: str) -> str:
+        """Return a workload's PTX; empty where there is none."""
+        return self.assemblies.get(workload, b"").decode("utf-8", errors="replace")
 
     def launch_facts(self, workload: str) -> LaunchFacts:
         """Return what a workload launches, for the diagnosis."""
@@ -93,7 +101,7 @@ def load_candidate(
             loaded.workloads[0],
             operator_count(context.admission.workloads[0].graph),
         )
-    # Device code alone is run outside the sandbox, and only without library calls.
+    # Sanitizers look at device code alone: in a library they would take minutes.
     may_look = request.use_tools or request.sanitize
     can_look = site.kind == "cuda" and not parsed.uses_library
     rerun = Rerun(load=load_request, codes=candidate.built.codes)
@@ -105,6 +113,8 @@ def load_candidate(
         facts=candidate.facts,
         uses_library=parsed.uses_library,
         rerun=rerun if may_look and can_look else None,
+        run_again=rerun,
+        assemblies={table.workload: candidate.built.units[unit].assembly for table, unit in pairs},
         load_seconds=load_seconds,
         one_by_one=rerun if may_wait and site.kind == "sycl" else None,
     )

@@ -22,6 +22,10 @@ LEAST_IN_FLIGHT: Final = 2
 """Proposals at once that every run may have."""
 
 
+PROFILE_SHARE: Final = 0.2
+"""Most of a call's wall time that profiles may take."""
+
+
 class StopCause(StrEnum):
     """Why a run ended."""
 
@@ -100,6 +104,8 @@ class BudgetUse:
     tokens: int = 0
     sweeps: int = 0
     """Sweeps made."""
+    profile_seconds: float = 0.0
+    """Of these seconds, those that profiles took."""
     promotions: int = 0
     """Measurements of what leads at the end of the run."""
     traffic_bound_share: float = 0.0

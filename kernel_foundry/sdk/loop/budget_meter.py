@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kernel_foundry.domain.archive import Elite, Run
-from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.sdk.loop.budget import (
+    PROFILE_SHARE,
+    Budget,
+    BudgetUse,
+    StopCause,
+    exceeded,
+)
 
 
 class BudgetMeter:
@@ -28,6 +35,8 @@ class BudgetMeter:
         """Evaluations in progress, those of sweeps as well."""
         self._started_s = time.monotonic()
         self._slowest_evaluation_s = 0.0
+        self._promised_s = 0.0
+        """To profiles that may be under way."""
         self._cause: StopCause | None = None
 
     @property
@@ -92,6 +101,26 @@ class BudgetMeter:
         started_s = time.monotonic()
         yield
         self._slowest_evaluation_s = max(self._slowest_evaluation_s, time.monotonic() - started_s)
+
+    @contextmanager
+    def profiling(self) -> Iterator[float]:
+        """Yield how many seconds a profile may take meanwhile, and promise these to nobody else.
+
+        All profiles together take at most `PROFILE_SHARE` of the time that will have passed.
+        """
+        used_s = self.used.profile_seconds + self._promised_s
+        free_s = PROFILE_SHARE * (self._elapsed_s() + self._promised_s) - used_s
+        allowed_s = max(0.0, free_s / (1 - PROFILE_SHARE))
+        self._promised_s += allowed_s
+        try:
+            yield allowed_s
+        finally:
+            self._promised_s -= allowed_s
+
+    def charge_profile(self, evaluation: Evaluation) -> None:
+        """Count the time of a verdict's profile."""
+        wall_ms = sum(s.wall_ms for s in evaluation.stages if s.stage == "profile")
+        self.used.profile_seconds += wall_ms / 1e3
 
     def _promotion_s(self) -> float:
         """What the end takes: two measurements of about twice an evaluation each."""

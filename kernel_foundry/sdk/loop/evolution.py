@@ -16,7 +16,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
-from kernel_foundry.domain.mechanisms import SWEEPS
+from kernel_foundry.domain.mechanisms import PROFILES, SWEEPS
 from kernel_foundry.domain.request import (
     EvaluationLimits,
     EvaluationRequest,
@@ -288,23 +288,32 @@ class Evolution:
         *,
         configuration: tuple[Setting, ...] = (),
         is_promotion: bool = False,
+        has_profile: bool = False,
     ) -> Evaluation:
-        spec = self._run.spec
-        request = EvaluationRequest(
-            task=spec.task,
-            device=spec.device,
-            source=source,
-            configuration=configuration,
-            limits=self._limits,
-            fresh_baselines=is_promotion,
-            yardsticks=self._yardsticks,
-            stop_above_ns=() if is_promotion else self._incumbent_ns(),
-            use_tools=True,
-            sanitize=is_promotion,
-            request_id=uuid.uuid4().hex,
-        )
-        with self._meter.evaluation_time():
-            return await self._evaluator.evaluate(request)
+        spec, meter = self._run.spec, self._meter
+        with meter.profiling() as seconds, meter.evaluation_time():
+            evaluation = await self._evaluator.evaluate(
+                EvaluationRequest(
+                    task=spec.task,
+                    device=spec.device,
+                    source=source,
+                    configuration=configuration,
+                    limits=self._limits,
+                    fresh_baselines=is_promotion,
+                    yardsticks=self._yardsticks,
+                    stop_above_ns=() if is_promotion else self._incumbent_ns(),
+                    use_tools=True,
+                    sanitize=is_promotion,
+                    profile_seconds=None if has_profile or not self._profiles else seconds,
+                    request_id=uuid.uuid4().hex,
+                )
+            )
+        meter.charge_profile(evaluation)
+        return evaluation
+
+    @property
+    def _profiles(self) -> bool:
+        return PROFILES not in self._run.spec.without
 
     async def _add(
         self,
@@ -358,13 +367,17 @@ class Evolution:
         if self._meter.stop_cause() is not None or allowance.configurations < 2:
             return
         try:
-            with meter.judging(cost_of(allowance.configurations)):
+            with meter.judging(cost_of(allowance.configurations)), meter.profiling() as seconds:
+                if self._profiles:
+                    allowance = replace(allowance, profile_seconds=seconds)
                 swept = await self._sweeper.sweep(candidate, evaluation, allowance)
         except (DeviceMemoryError, InvalidArgumentError) as error:
             # Of its parameters some may be such as no request has.
             self._listener(LostCandidateEvent(candidate=candidate, reason=error.message))
             return
         meter.charge_sweep(cost_of(len(swept.results)))
+        if swept.judged is not None:
+            meter.charge_profile(swept.judged)
         meter.read_clock()
         self._listener(SweepEvent(candidate=candidate, results=swept.results, spent=meter.used))
         if swept.evaluation is not None:
@@ -380,8 +393,15 @@ class Evolution:
             return await self._archive.elites(self._run.spec.name, limit=limit)
 
         async def measure(elite: Elite) -> Evaluation:
-            source, configuration = elite.candidate.source, elite.evaluation.configuration
-            return await self._evaluate(source, configuration=configuration, is_promotion=True)
+            known = elite.evaluation
+            evaluation = await self._evaluate(
+                elite.candidate.source,
+                configuration=known.configuration,
+                is_promotion=True,
+                has_profile=known.profile is not None and bool(known.profile.tool),
+            )
+            # The same kernels on the same device: what was counted once need not be again.
+            return replace(evaluation, profile=evaluation.profile or known.profile)
 
         async def add(candidate: Candidate, evaluation: Evaluation) -> None:
             request_id = uuid.uuid4().hex

@@ -60,6 +60,8 @@ class Allowance:
 
     configurations: int
     seconds: float
+    profile_seconds: float | None = None
+    """Of the best configuration's profile; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ class SweptCandidate:
     results: tuple[ConfigurationResult, ...]
     evaluation: Evaluation | None
     """Whole verdict on the best configuration; None when none beats what was known."""
+    judged: Evaluation | None = None
+    """The same also where it does not beat what was known."""
 
 
 class Sweeper:
@@ -169,18 +173,25 @@ class Sweeper:
         best = best_of(tuple(results))
         evaluation = None
         if best is not None:
-            evaluation = await self._judge(candidate, known, best.configuration)
+            evaluation = await self._judge(
+                candidate, known, best.configuration, allowance.profile_seconds
+            )
         if evaluation is None or not _is_better(evaluation, known):
             self._learn(candidate, known.configuration)
-            return SweptCandidate(results=tuple(results), evaluation=None)
+            return SweptCandidate(results=tuple(results), evaluation=None, judged=evaluation)
         self._learn(candidate, evaluation.configuration)
         return SweptCandidate(
             results=tuple(results),
             evaluation=dataclasses.replace(evaluation, swept_count=len(results)),
+            judged=evaluation,
         )
 
     async def _judge(
-        self, candidate: Candidate, known: Evaluation, configuration: tuple[Setting, ...]
+        self,
+        candidate: Candidate,
+        known: Evaluation,
+        configuration: tuple[Setting, ...],
+        profile_seconds: float | None,
     ) -> Evaluation | None:
         if configuration == known.configuration:
             return None  # the default is the best
@@ -193,6 +204,7 @@ class Sweeper:
                 limits=self._limits,
                 request_id=uuid.uuid4().hex,
                 yardsticks=self.yardsticks,
+                profile_seconds=profile_seconds,
             )
         )
 

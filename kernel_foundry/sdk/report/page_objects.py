@@ -12,6 +12,7 @@ from kernel_foundry.domain.archive import ArchivedEvaluation, ArchiveStats, Elit
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.finding import headline
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.run_account import AccountAnswer, account_object
 from kernel_foundry.sdk.run_objects import archived_object, run_object
@@ -84,10 +85,12 @@ def row_object(archived: ArchivedEvaluation, best: int | None) -> dict[str, Any]
 
 def detail_object(archived: ArchivedEvaluation, task_name: str) -> dict[str, Any]:
     """Return all that is known of one evaluation: its candidate's text and its whole verdict."""
+    source, profile = archived.candidate.source, archived.evaluation.profile
     return {
         "sequence": archived.sequence,
-        "device_code": archived.candidate.source.device_code,
-        "plan": archived.candidate.source.plan,
+        "device_code": source.device_code,
+        "plan": source.plan,
+        "profile": [] if profile is None else list(digest_lines(profile, source.device_code)),
         "verdict": evaluation_object(archived.evaluation, task_name=task_name),
     }
 

@@ -81,6 +81,7 @@ def test_report_holds_the_whole_run_and_loads_nothing(store: str, tmp_path: Path
     assert detail["device_code"] == winner.candidate.source.device_code
     assert detail["plan"] == winner.candidate.source.plan
     assert detail["verdict"]["speedup"] == winner.evaluation.speedup
+    assert detail["profile"][1] == "no hardware counters: nothing is run"
     html = path.read_text()
     assert "<b>odd" not in html
     assert re.findall('https?://[^"]*', html) == ["http://www.w3.org/2000/svg"]

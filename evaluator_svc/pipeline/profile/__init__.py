@@ -1,0 +1,1 @@
+"""Stage profile: what a leading candidate's kernels do with the device."""

@@ -1,0 +1,144 @@
+"""What ncu's metrics say is wrong with a kernel, and what to try; figures are in its profile."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evaluator_svc.tools import profile_report as report
+from evaluator_svc.tools.profile_report import LaunchMetrics
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+
+_MAX_KERNELS: Final = 3
+"""Told of, those that take longest first."""
+_BUSY: Final = 0.6
+"""Of a peak: above, that is what binds."""
+_STALL_SHARE: Final = 0.3
+_CONFLICT_SHARE: Final = 0.1
+"""Of the passes over shared memory."""
+_WASTE: Final = 0.6
+"""Of a sector's bytes: fewer used are told."""
+_SECTOR_BYTES: Final = 32
+
+
+def profile_findings(measured: Iterable[LaunchMetrics]) -> tuple[Finding, ...]:
+    """Return the findings of measured launches: several for each kernel, the longest first."""
+    slowest: dict[str, LaunchMetrics] = {}
+    for one in measured:
+        known = slowest.get(one.kernel)
+        if known is None or one.time_ns > known.time_ns:
+            slowest[one.kernel] = one
+    ordered = sorted(slowest.values(), key=lambda one: -one.time_ns)[:_MAX_KERNELS]
+    return tuple(finding for one in ordered for finding in _of_kernel(one))
+
+
+def _of_kernel(one: LaunchMetrics) -> Iterator[Finding]:
+    yield _use(one)
+    yield from _waiting(one)
+    yield from _conflicts(one)
+    yield from _waste(one)
+
+
+_EVIDENCE: Final = (
+    ("gpu_time_ns", report.TIME, 1.0),
+    ("dram_bytes_per_second", report.MEMORY_RATE, 1.0),
+    ("dram_share", report.MEMORY_SHARE, 0.01),
+    ("compute_share", report.COMPUTE_SHARE, 0.01),
+    ("fma_pipe_share", report.FMA_PIPE, 0.01),
+    ("tensor_pipe_share", report.TENSOR_PIPE, 0.01),
+    ("achieved_occupancy", report.ACHIEVED_OCCUPANCY, 0.01),
+    ("possible_occupancy", report.POSSIBLE_OCCUPANCY, 0.01),
+)
+
+
+def _use(one: LaunchMetrics) -> Finding:
+    """How busy the device is: what binds, by its own counters."""
+    numbers = {n: f * one.metrics[m] for n, m, f in _EVIDENCE if m in one.metrics}
+    memory, compute = numbers.get("dram_share", 0.0), numbers.get("compute_share", 0.0)
+    if max(memory, compute) < _BUSY:
+        kind, hint = FindingKind.LATENCY_BOUND, "neither is busy: see what warps wait for"
+    elif memory >= compute:
+        kind, hint = FindingKind.MEMORY_BOUND, "move fewer bytes: fuse, keep data on chip"
+    else:
+        kind, hint = FindingKind.COMPUTE_BOUND, "fewer instructions: reuse loads, vectors, fma"
+    return Finding(
+        kind=kind,
+        severity=Severity.INFO,
+        message=f"{one.kernel}, by its counters: memory at {memory:.0%} of its peak, "
+        f"multiprocessors at {compute:.0%}",
+        evidence=tuple(Figure(name=name, value=value) for name, value in numbers.items()),
+        hint=hint,
+    )
+
+
+_STALLS: Final = {
+    "long_scoreboard": (
+        "data from global memory",
+        "more loads in flight: several elements for each thread, loads before they are needed "
+        "(cp.async, double buffering)",
+    ),
+    "short_scoreboard": (
+        "shared memory or special functions",
+        "fewer shared accesses: vectors of 16 bytes, register tiles; fewer exp, div and sqrt",
+    ),
+    "barrier": ("barriers", "fewer __syncthreads(), smaller blocks, warp shuffles instead"),
+    "membar": ("memory fences", "fewer __threadfence() and atomics with an order"),
+    "lg_throttle": ("the queue for global accesses", "fewer and wider accesses: float4"),
+    "mio_throttle": (
+        "the queue for shared memory and special functions",
+        "wider shared accesses, fewer shuffles and special functions",
+    ),
+    "math_pipe_throttle": ("arithmetic units", "they are busy: fewer operations, or matrix units"),
+    "wait": ("results of their own last instruction", "independent work: several accumulators"),
+    "imc_miss": ("constants and parameters", "the kernel is very short, or reads many constants"),
+    "no_instruction": ("instructions", "less unrolling: the code is larger than its cache"),
+    "gmma": ("matrix units", "more tiles in flight"),
+    "drain": ("stores at the end", "spread the stores, or store vectors"),
+    "branch_resolving": ("branches", "fewer and more uniform branches"),
+    "not_selected": ("others to go first", "there are warps enough"),
+}
+
+
+def _waiting(one: LaunchMetrics) -> Iterator[Finding]:
+    stalls = one.stalls
+    if not stalls or stalls[0][1] < _STALL_SHARE:
+        return
+    reason, share = stalls[0]
+    what, hint = _STALLS.get(reason, (reason.replace("_", " "), ""))
+    yield Finding(
+        kind=FindingKind.STALL,
+        severity=Severity.INFO,
+        message=f"{one.kernel}: {share:.0%} of the time that warps wait, they wait for {what}",
+        evidence=tuple(Figure(name=f"stall_{name}", value=value) for name, value in stalls[:4]),
+        hint=hint,
+    )
+
+
+def _conflicts(one: LaunchMetrics) -> Iterator[Finding]:
+    conflicts = one.metrics.get(report.CONFLICTS, 0.0)
+    passes = one.metrics.get(report.SHARED_WAVEFRONTS, 0.0)
+    if passes <= 0 or conflicts < _CONFLICT_SHARE * passes:
+        return
+    yield Finding(
+        kind=FindingKind.BANK_CONFLICT,
+        severity=Severity.WARNING,
+        message=f"{one.kernel}: {conflicts / passes:.0%} of the passes over shared memory are "
+        "repeated because of bank conflicts",
+        evidence=(
+            Figure(name="bank_conflicts", value=conflicts),
+            Figure(name="shared_wavefronts", value=passes),
+        ),
+        hint="pad rows by one element ([32][33]) or swizzle the column with the row",
+    )
+
+
+def _waste(one: LaunchMetrics) -> Iterator[Finding]:
+    for name, metric in (("loads", report.LOADED_PER_SECTOR), ("stores", report.STORED_PER_SECTOR)):
+        used = one.metrics.get(metric, 0.0)
+        if 0 < used < _WASTE * _SECTOR_BYTES:
+            yield Finding(
+                kind=FindingKind.STRIDED_ACCESS,
+                severity=Severity.WARNING,
+                message=f"{one.kernel}: global {name} use {used:.0f} of each {_SECTOR_BYTES} bytes "
+                "that are moved",
+                evidence=(Figure(name="bytes_per_sector", value=used),),
+                hint="let neighbouring threads touch neighbouring data",
+            )
