@@ -19,6 +19,7 @@ from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.peaks.measure import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
+from evaluator_svc.pipeline.foreign.evaluate import ForeignEvaluation
 from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.memory.within_memory import within_memory
 from evaluator_svc.pipeline.sweep.sweep import CandidateSweep
@@ -27,7 +28,7 @@ from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
-from evaluator_svc.request_limits import check_evaluation, check_sweep
+from evaluator_svc.request_limits import check_evaluation, check_foreign, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
@@ -35,6 +36,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.probe import Probe
@@ -116,6 +118,13 @@ class LocalEvaluator:
             while len(self._answers) > _REMEMBERED_REQUESTS:
                 self._answers.popitem(last=False)
         return await asyncio.shield(answer)
+
+    async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
+        """Judge a kernel of others, in a process of its own kind."""
+        check_foreign(request)
+        return await self._on_site(
+            request.device, None, lambda site: self._evaluate_foreign(request, site)
+        )
 
     def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration of one candidate; yield each result once it is final."""
@@ -211,6 +220,13 @@ class LocalEvaluator:
             lambda: within_memory(evaluate), is_degenerate=bool(admission.degeneracies)
         )
         return self._signer.attested(request.task, request.source, judged)
+
+    def _evaluate_foreign(self, request: ForeignRequest, site: DeviceSite) -> Evaluation:
+        admission = self._admitted(request.task, site)
+        peaks = self._peaks(site)
+        return within_memory(
+            lambda wish: ForeignEvaluation(site, request, admission, peaks, wish).evaluate()
+        )
 
     def _sweep(
         self, request: SweepRequest, site: DeviceSite, emit: Emit, stopped: threading.Event

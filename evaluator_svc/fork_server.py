@@ -2,7 +2,8 @@
 
 Builders, inspectors and runners come from it where bubblewrap is not in force: their imports take
 longer than most candidates' work, a fork milliseconds. Another one, with torch, forks the runners
-of plans with library calls. A fork does not survive an open device, nor threads: there is neither.
+of plans with library calls, and the processes of kernels of others. A fork does not survive an open
+device, nor threads: there is neither.
 Meets no candidate; what it forks does.
 """
 
@@ -11,6 +12,8 @@ import gc
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, Never
@@ -21,6 +24,7 @@ from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
     BUILDER,
+    FOREIGN,
     INSPECTOR,
     RUNNER,
     ForkReply,
@@ -40,11 +44,18 @@ from evaluator_svc.processes.locked_process import (
 from evaluator_svc.runner.answers import answer_requests
 from evaluator_svc.sandbox.limits import end_with_parent
 
-_SERVE: Final = {
+_ENDED: Final = "ZX"
+"""States of a process that only waits to be forgotten."""
+_END_SECONDS: Final = 0.001
+
+_SERVE: Final[dict[str, Callable[[Conversation], None]]] = {
     BUILDER: partial(serve_builder, build),
     INSPECTOR: partial(serve_inspector, answer_inspections),
     RUNNER: partial(serve_runner, answer_requests),
 }
+
+_WITH_PROGRAMS: Final = set[int]()
+"""Ids of children that may start programs, which are to end with them."""
 
 
 def main() -> None:
@@ -64,8 +75,10 @@ def main() -> None:
 def _import_torch() -> str:
     import torch
 
-    import evaluator_svc.runner.library_calls  # noqa: F401  every fork has it then
+    import evaluator_svc.foreign.work
+    import evaluator_svc.runner.library_calls
 
+    _SERVE[FOREIGN] = evaluator_svc.foreign.work.serve
     return torch.__version__
 
 
@@ -81,6 +94,8 @@ def _serve(conversation: Conversation) -> None:
             _become(received.message, *received.descriptors)
         for descriptor in received.descriptors:
             os.close(descriptor)
+        if received.message.module == FOREIGN:
+            _WITH_PROGRAMS.add(process_id)
         conversation.send(ForkReply(process_id=process_id))
 
 
@@ -98,6 +113,29 @@ def _become(request: ForkRequest, channel: int, stderr: int) -> Never:
         os._exit(1)
 
 
+def _end_session(leader: int) -> None:
+    """End what a process has started and left behind; none of it could leave its session."""
+    while members := [process for process in _processes() if _session(process) == leader]:
+        for process in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_END_SECONDS)
+
+
+def _processes() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+
+
+def _session(process: int) -> int:
+    """The session of a process that has not ended; 0: it has."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    state, _parent, _group, session = stat.rpartition(")")[2].split()[:4]
+    return 0 if state in _ENDED else int(session)
+
+
 def _poll(request: PollRequest) -> PollReply:
     if request.kill:
         # Its group is its own as soon as it runs.
@@ -110,6 +148,9 @@ def _poll(request: PollRequest) -> PollReply:
         return PollReply(has_ended=True, wait_status=signal.SIGKILL)
     if ended == 0:
         return PollReply(has_ended=False)
+    if request.process_id in _WITH_PROGRAMS:
+        _WITH_PROGRAMS.remove(request.process_id)
+        _end_session(request.process_id)
     return PollReply(has_ended=True, wait_status=status, peak_memory_bytes=usage.ru_maxrss * 1024)
 
 

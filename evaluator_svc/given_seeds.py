@@ -2,6 +2,7 @@
 
 from evaluator_svc.messages.draw import SEED_COUNT
 from evaluator_svc.sizes.generated_workloads import generated_workload
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
 
@@ -9,7 +10,7 @@ _END = 2**63
 """Of what a generator of random numbers takes."""
 
 
-def check_seeds(request: EvaluationRequest) -> None:
+def check_seeds(request: EvaluationRequest | ForeignRequest) -> None:
     """Refuse seeds that no evaluation draws.
 
     Raises:

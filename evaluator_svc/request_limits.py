@@ -4,6 +4,7 @@ What a client says may end in what is signed, or decide how long a device is hel
 are in `kernel_foundry/domain/task_limits.py`.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -11,6 +12,7 @@ from evaluator_svc.given_seeds import check_seeds
 from kernel_foundry.domain.bounds import check_count, check_length, check_number, out_of_bounds
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.evaluation import Setting
+from kernel_foundry.domain.foreign import LONGEST_FOREIGN, MOST_FILES, ForeignRequest
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task_limits import check_task
@@ -18,6 +20,8 @@ from kernel_foundry.domain.verdict_limits import LEAST_NS, MOST_CONFIGURATIONS, 
 
 _LONGEST_NAME: Final = 200
 
+_PATH: Final = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+"""Relative, without hidden parts."""
 _LEAST_SECONDS: Final = 1e-3
 _MOST_SECONDS: Final = 3600.0
 """Of one build, run or timing."""
@@ -68,6 +72,32 @@ def check_sweep(request: SweepRequest) -> None:
     check_count("order", len(request.order), MOST_CONFIGURATIONS)
     for configuration in request.order:
         _check_settings("order", configuration.settings)
+
+
+def check_foreign(request: ForeignRequest) -> None:
+    """Refuse a request on a kernel of others that no caller can mean; as `check_evaluation`."""
+    check_task(request.task)
+    _check_limits(request.limits)
+    check_seeds(request)
+    source = request.source
+    check_count("source.files", len(source.files), MOST_FILES)
+    check_length("source.files", "".join(file.text for file in source.files), LONGEST_FOREIGN)
+    check_length("source.entry_name", source.entry_name, _LONGEST_NAME)
+    if not source.entry_name.isidentifier():
+        raise out_of_bounds("source.entry_name", f"{source.entry_name!r} is no name")
+    paths = [file.path for file in source.files]
+    for path in paths:
+        check_length("source.files.path", path, _LONGEST_NAME)
+        if not _PATH.fullmatch(path):
+            raise out_of_bounds("source.files.path", f"{path!r} is no path below a folder")
+    if len(set(paths)) != len(paths):
+        raise out_of_bounds("source.files.path", "two files have one path")
+    if source.entry_file not in paths:
+        raise out_of_bounds("source.entry_file", f"{source.entry_file[:80]!r} is none of the files")
+    for flags in (source.compiler_flags, source.cuda_flags):
+        check_count("source.flags", len(flags), MOST_FILES)
+        for flag in flags:
+            check_length("source.flags", flag, _LONGEST_NAME)
 
 
 def _check_source(source: KernelSource) -> None:

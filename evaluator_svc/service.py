@@ -12,6 +12,7 @@ from kernel_foundry.common.v1 import candidate_pb2
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Task
@@ -58,6 +59,13 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
             speedup_interval=evaluation.speedup_interval,
             speedup_eager_interval=evaluation.speedup_eager_interval,
         )
+
+    async def EvaluateForeign(
+        self, request: pb2.EvaluateForeignRequest, context: _Context
+    ) -> pb2.EvaluateForeignResponse:
+        asked = read_field(ForeignRequest, request, "request")
+        evaluation = await self._evaluator.evaluate_foreign(asked)
+        return build(pb2.EvaluateForeignResponse, evaluation=evaluation)
 
     async def SweepKernel(
         self, request: pb2.SweepKernelRequest, context: _Context

@@ -25,6 +25,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery
 from kernel_foundry.domain.model_limit import ModelLimit
@@ -64,6 +65,14 @@ class Evaluator(Protocol):
             TaskInvalidError, BackendUnavailableError: as `admit`.
             TaskRefusedError: the task is not admitted.
             ProcessLostError: one of our own processes died.
+        """
+        ...
+
+    async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
+        """Judge a kernel of others. Never raises for a bad one; `trust` is FOREIGN.
+
+        Raises:
+            As `evaluate`.
         """
         ...
 

@@ -27,7 +27,7 @@ from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.processes.build_pools import BuildPools
-from evaluator_svc.processes.forking import RUNNER
+from evaluator_svc.processes.forking import FOREIGN, RUNNER
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
@@ -258,6 +258,24 @@ class DeviceSite:
         """Start a runner whose CPU device runs one work-group at a time; end it afterwards."""
         process = self._start_runner(with_library=with_library, threads=1)
         try:
+            yield process
+        finally:
+            process.kill()
+
+    @contextmanager
+    def foreign_process(self) -> Iterator[ChildProcess]:
+        """Start a process for a kernel of others; end it, and all that it started, afterwards.
+
+        Raises:
+            IsolationUnavailableError, ProcessLostError: as `LockedStarter.start`.
+            BackendUnavailableError: torch has no such device.
+        """
+        process, ready = self._starter.start(
+            FOREIGN, kind=self.kind, index=self._index, node=self._node, with_library=True
+        )
+        try:
+            if ready.unavailable:
+                raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
             yield process
         finally:
             process.kill()

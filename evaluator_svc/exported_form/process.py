@@ -5,7 +5,6 @@ is the one in the file; what it is held to is the task's tolerance.
 """
 
 import gc
-import importlib.abc
 import importlib.util
 import secrets
 import sys
@@ -20,8 +19,8 @@ import torch
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.reference.task_module import seed_all
+from evaluator_svc.sandbox.absent_packages import hide_own_packages
 from evaluator_svc.sandbox.confinement import Confinement, confine
-from evaluator_svc.sandbox.host_paths import OWN_PACKAGES
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.exported_form import (
@@ -42,15 +41,6 @@ _BATCH: Final = 20
 """Calls in one captured graph: its own start is divided among them."""
 _CHANGE: Final = 0.02
 """How far weights are moved from what the constructor makes, which may be zeros."""
-
-
-class _Absent(importlib.abc.MetaPathFinder):
-    """Finds nothing of this package, as where it is not installed."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Refuse our own packages."""
-        if fullname.partition(".")[0] in OWN_PACKAGES:
-            raise ModuleNotFoundError(f"{fullname} is not installed here", name=fullname)
 
 
 class Trial:
@@ -243,9 +233,7 @@ def _failed(workload: FormWorkload, failure: str) -> FormResult:
 def _import(folder: Path, text: str) -> Any:
     path = folder / _FILE
     path.write_text(text, encoding="utf-8")
-    sys.meta_path.insert(0, _Absent())
-    for name in [n for n in sys.modules if n.partition(".")[0] in OWN_PACKAGES]:
-        del sys.modules[name]
+    hide_own_packages()
     spec = importlib.util.spec_from_file_location("exported", path)
     assert spec is not None, "a Python file has a loader"
     assert spec.loader is not None, "a Python file has a loader"

@@ -16,6 +16,7 @@ from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.judge.judge import Judge
 from evaluator_svc.judge.process_state import ProcessState, TaskStates, state_warning
 from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.foreign import CallFormRequest
 from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesReply,
@@ -52,6 +53,7 @@ _REQUESTS = (
     DescribeRequest,
     DrawRequest,
     LoadSeedRequest,
+    CallFormRequest,
     MemoryRequest,
     VerifyRequest,
     VerifyDecoyRequest,
@@ -159,6 +161,8 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             return judge.verify_changed(request.draw, request.seeds), ()
         case VerifyRangesRequest():
             return judge.verify_ranges(request.draw, request.ranges, request.guests), ()
+        case CallFormRequest():
+            return judge.call_form(request.draw), ()
         case MemoryRequest():
             return judge.memory_held(request.draw), ()
         case LoadSeedRequest():

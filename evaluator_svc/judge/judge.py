@@ -18,6 +18,7 @@ import torch
 
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
+from evaluator_svc.judge.call_form import call_form
 from evaluator_svc.judge.comparison import data_flow
 from evaluator_svc.judge.comparison import verify as verification
 from evaluator_svc.judge.comparison.comparison_probe import probe_comparison
@@ -37,6 +38,7 @@ from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.foreign import CallForm
 from evaluator_svc.messages.judge import (
     ChangeReply,
     ComparisonProbeReply,
@@ -244,6 +246,15 @@ class Judge:
             self._lean_runs[draw.handle] = LeanRuns(draw)
         self._note_peak(draw.handle)
         return draw.message()
+
+    def call_form(self, draw: int) -> CallForm:
+        """Return how the reference of a draw's workload is constructed and called.
+
+        Raises:
+            InvalidArgumentError: no such draw.
+            TaskInvalidError: its arguments cannot be told.
+        """
+        return call_form(self._draw(draw).prepared)
 
     def load_seed(self, draw: int, seed: int) -> None:
         """Put another seed's inputs into the buffer of a lean draw.

@@ -145,6 +145,8 @@ class KeptClaim:
     """Timed calls, those whose samples were discarded as well."""
     has_guests: bool
     """Whether some calls between them had inputs of unusual values."""
+    redraws_parameters: bool = True
+    """Whether parameters changed from call to call as inputs did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from evaluator_svc.behaviour import Scope
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
+from evaluator_svc.messages.foreign import ForeignChanges, ForeignLoaded, ForeignTimes
 from evaluator_svc.messages.inspect import InspectReply
 from evaluator_svc.messages.locked import (
     BindReply,
@@ -211,6 +212,26 @@ def _step_times(answer: StepTimes, request: Any) -> None:
 @_check.register
 def _enumerated(answer: EnumerateReply, request: Any) -> None:
     _require(len(answer.configurations) <= request.most, "too many configurations")
+
+
+@_check.register
+def _foreign_loaded(answer: ForeignLoaded, _request: Any) -> None:
+    _durations(answer.load_ms)
+
+
+@_check.register
+def _foreign_timed(answer: ForeignTimes, request: Any) -> None:
+    _require(len(answer.samples_ns) == request.call_count, "another number of samples")
+    for times in (answer.samples_ns, answer.device_ns, answer.host_ns):
+        _require(len(times) in (0, request.call_count), "another number of times")
+        _durations(*times)
+
+
+@_check.register
+def _foreign_changes(answer: ForeignChanges, _request: Any) -> None:
+    for names in (answer.replaced, answer.threads):
+        _require(len(names) <= _MOST_FINDINGS, "too many names")
+        _require(all(len(n) <= _NAME_CHARACTERS and n.isprintable() for n in names), "a name")
 
 
 def _clocks(answer: TimeReply, sample_count: int) -> None:

@@ -12,7 +12,7 @@ from evaluator_svc.pipeline.build.built_candidate import (
     describe,
     read_and_build,
 )
-from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
+from evaluator_svc.pipeline.evaluation_draft import draft_of
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
@@ -46,7 +46,7 @@ class CandidateBuild:
     def __init__(self, site: DescribedPlace, request: EvaluationRequest) -> None:
         self._site = site
         self._request = request
-        self._draft = EvaluationDraft(request, site.spec.id, baselines_ns={})
+        self._draft = draft_of(request, site.spec.id, baselines_ns={})
 
     def evaluate(self) -> Evaluation:
         """Return the verdict BUILT, or how it failed.

@@ -27,7 +27,7 @@ from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials
 from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
-from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
+from evaluator_svc.pipeline.evaluation_draft import draft_of, fastest_baselines_ns
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.profile.profile_stage import ProfileStage
@@ -62,7 +62,7 @@ class CandidateEvaluation:
     ) -> None:
         self._site = site
         self._request = request
-        self._draft = EvaluationDraft(request, site.spec.id, fastest_baselines_ns(admission))
+        self._draft = draft_of(request, site.spec.id, fastest_baselines_ns(admission))
         self._context = EvaluationContext(
             site=site,
             judge=site.judge,
@@ -115,6 +115,7 @@ class CandidateEvaluation:
             ranges=self._ranges,
             memory_plan=self._memory.plan,
             assess_precision=correctness.assess_precision,
+            stop_above_ns=self._request.stop_above_ns,
         )
         with self._site.lock.exclusive():
             failure = timing.run() or self._use_tools(candidate)
@@ -155,7 +156,7 @@ class CandidateEvaluation:
         uses_library = built.parsed.uses_library
         runners = self._site.library_runners if uses_library else self._site.runners
         self._runner = processes.enter_context(runners.taken())
-        candidate = load_candidate(self._context, self._runner, built, self._names)
+        candidate = load_candidate(self._context, self._request, self._runner, built, self._names)
         if isinstance(candidate, CandidateFailure):
             return candidate
         return self._memory.reserve(candidate.bound.values()) or candidate
@@ -180,7 +181,7 @@ class CandidateEvaluation:
 
         The device is held alone: the tools' figures would suffer from others, and theirs from them.
         """
-        ProfileStage(self._context, self._draws, candidate).run()
+        ProfileStage(self._context, self._draws, candidate, self._request).run()
         if not self._request.sanitize:
             return None
         smallest = min(self._workloads, key=lambda w: w.minimal_bytes)

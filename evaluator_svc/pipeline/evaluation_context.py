@@ -1,13 +1,36 @@
 """Shared by the stages of one evaluation: device, judge, request, task and draft."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.processes.judge_client import JudgeClient
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.attestation import WorkloadSeeds
 from kernel_foundry.domain.device import Peaks
-from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.task import Task
+
+
+class JudgedRequest(Protocol):
+    """What requests for verdicts have in common, on candidates of ours and of others."""
+
+    @property
+    def task(self) -> Task:
+        """What the candidate has to compute."""
+
+    @property
+    def limits(self) -> EvaluationLimits:
+        """How long it may take."""
+
+    @property
+    def seeds(self) -> tuple[WorkloadSeeds, ...]:
+        """What inputs are drawn from; workloads that are not named get secret ones."""
+
+    @property
+    def fresh_baselines(self) -> bool:
+        """Whether baselines are timed beside the candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +40,7 @@ class EvaluationContext:
     site: DeviceSite
     judge: JudgeClient
     """The process that holds these inputs; one that is started in its place does not."""
-    request: EvaluationRequest
+    request: JudgedRequest
     admission: Admission
     """The task as the device sees it, without generated workloads."""
     peaks: Peaks

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from evaluator_svc.messages.locked import CandidateFailure
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
-from kernel_foundry.domain.check import Check
+from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.evaluation import (
     CompileReport,
     Evaluation,
@@ -23,7 +23,7 @@ from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.profile import Profile
-from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.request import EvaluationRequest, Yardstick
 
 _MAY_HAVE_TIMING = (
     EvaluationOutcome.PASSED,
@@ -36,23 +36,38 @@ class EvaluationDraft:
     """The evaluation in progress.
 
     Args:
-        request: What is asked.
+        task: Digest of the task.
+        candidate: Digest of the candidate's source.
         device: Id of the device it runs on.
         baselines_ns: The fastest baseline of each timed workload that this evaluator measured.
+        yardsticks: What takes their place.
+        seeds_given: Whether inputs are drawn from what the caller named.
+        configuration: TUNE values that differ from the defaults.
+        trust: How far the verdict may be relied on as yet.
     """
 
     def __init__(
-        self, request: EvaluationRequest, device: str, baselines_ns: Mapping[str, float]
+        self,
+        *,
+        task: str,
+        candidate: str,
+        device: str,
+        baselines_ns: Mapping[str, float],
+        yardsticks: tuple[Yardstick, ...] = (),
+        seeds_given: bool = False,
+        configuration: tuple[Setting, ...] = (),
+        trust: Trust = Trust.FULL,
     ) -> None:
-        self._task = request.task.digest
+        self._task = task
         self._seeds: dict[str, tuple[int, ...]] = {}
-        self._seeds_given = bool(request.seeds)
+        self._seeds_given = seeds_given
+        self._trust = trust
         self._device = device
-        given = {y.workload: y.time_ns for y in request.yardsticks if y.workload in baselines_ns}
+        given = {y.workload: y.time_ns for y in yardsticks if y.workload in baselines_ns}
         self._yardsticks_ns = {**baselines_ns, **given}
         self._given = {name for name, time_ns in given.items() if time_ns != baselines_ns[name]}
-        self._candidate = request.source.digest
-        self._configuration: tuple[Setting, ...] = request.configuration
+        self._candidate = candidate
+        self._configuration = configuration
         self._stages: dict[str, float] = {}
         self._workloads: dict[str, WorkloadResult] = {}
         self._findings: list[Finding] = []
@@ -167,6 +182,7 @@ class EvaluationDraft:
             checks=tuple(self._checks),
             arithmetic=self.arithmetic,
             profile=self.profile if outcome is EvaluationOutcome.PASSED else None,
+            trust=self._trust,
             attestation=self._draft() if outcome is EvaluationOutcome.PASSED else None,
         )
         certain, best = fitness_bounds(evaluation, self._yardsticks_ns)
@@ -187,6 +203,21 @@ class EvaluationDraft:
             public_key="",
             signature="",
         )
+
+
+def draft_of(
+    request: EvaluationRequest, device: str, baselines_ns: Mapping[str, float]
+) -> EvaluationDraft:
+    """Return the draft of what a request for a candidate of ours asks."""
+    return EvaluationDraft(
+        task=request.task.digest,
+        candidate=request.source.digest,
+        device=device,
+        baselines_ns=baselines_ns,
+        yardsticks=request.yardsticks,
+        seeds_given=bool(request.seeds),
+        configuration=request.configuration,
+    )
 
 
 def fastest_baselines_ns(admission: Admission) -> dict[str, float]:

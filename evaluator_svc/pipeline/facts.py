@@ -5,13 +5,11 @@ from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.draw import SEED_COUNT
 from evaluator_svc.messages.judge import JudgeFacts
 from evaluator_svc.own_version import own_version
+from evaluator_svc.pipeline.evaluation_context import JudgedRequest
 from kernel_foundry.domain.evaluation import Fact
-from kernel_foundry.domain.request import EvaluationRequest
 
 
-def verdict_facts(
-    site: DeviceSite, request: EvaluationRequest, judge: JudgeFacts
-) -> tuple[Fact, ...]:
+def verdict_facts(site: DeviceSite, request: JudgedRequest, judge: JudgeFacts) -> tuple[Fact, ...]:
     """What a candidate is judged with; `sdk.verification.compare` knows the names."""
     limits, backend = request.limits, backend_of(site.spec.language)
     origin = "given by the caller" if request.seeds else "fresh and secret"

@@ -9,6 +9,7 @@ from typing import Final
 BUILDER: Final = "evaluator_svc.builder"
 INSPECTOR: Final = "evaluator_svc.inspector"
 RUNNER: Final = "evaluator_svc.runner"
+FOREIGN: Final = "evaluator_svc.foreign"
 """What a fork becomes: the module that is run where it is started as a program."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evaluator_svc.messages.comparison import RangeVerdict, RunComparison
 from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.foreign import CallForm, CallFormRequest
 from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesReply,
@@ -156,6 +157,10 @@ class JudgeClient:
             is_lean=is_lean,
         )
         return self._ask(request, Draw)
+
+    def call_form(self, draw: int) -> CallForm:
+        """Return how the reference of a draw's workload is constructed and called."""
+        return self._ask(CallFormRequest(draw=draw), CallForm)[0]  # type: ignore[no-any-return]
 
     def load_seed(self, draw: int, seed: int) -> None:
         """Put another seed's inputs into the buffer of a lean draw."""

@@ -19,7 +19,7 @@ from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.attempt import AttemptRequest
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
-from kernel_foundry.errors import IsolationUnavailableError
+from kernel_foundry.errors import BackendUnavailableError, IsolationUnavailableError
 
 _PREFERRED_SUB_GROUP: Final = 32
 """Widest size that GPUs and the CPU device have in common."""
@@ -133,6 +133,36 @@ def serve_inspector(work: Callable[[Conversation], None], conversation: Conversa
         )
 
     _serve(lambda conversation, _: work(conversation), begin, conversation)
+
+
+def serve_foreign(
+    work: Callable[[Conversation, T], None],
+    open_memory: Callable[[str], T],
+    conversation: Conversation,
+) -> None:
+    """Lock this process in with a device of torch, then do `work`; ends the process.
+
+    `open_memory` opens the device of an id, such as "cuda:0".
+    """
+
+    def begin() -> T | None:
+        configure: Configure = conversation.receive(Configure).message
+        return _begin(
+            conversation,
+            configure,
+            open_it=lambda: _opened_memory(open_memory, configure),
+            describe=lambda _: {},
+            opens_first=configure.kind == "cuda",
+        )
+
+    _serve(work, begin, conversation)
+
+
+def _opened_memory(open_memory: Callable[[str], T], configure: Configure) -> T | str:
+    try:
+        return open_memory(f"{configure.kind}:{configure.index}")
+    except BackendUnavailableError as error:
+        return error.message
 
 
 def _serve(

@@ -13,7 +13,7 @@ from typing import Final
 from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.fork_client import ForkClient
-from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER
+from evaluator_svc.processes.forking import BUILDER, FOREIGN, INSPECTOR, RUNNER
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.usage_watch import UsageWatch
 from evaluator_svc.sandbox import bubblewrap
@@ -45,6 +45,9 @@ FILE_BYTES: Final = 16 << 20
 OPEN_FILES: Final = 1024
 """Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
 opens several files for every GPU of the host."""
+_FOREIGN_FILE_BYTES: Final = 256 << 20
+"""What compilers write: an extension of torch has some megabytes, its object more."""
+_FOREIGN_SCRATCH_BYTES: Final = 2 << 30
 _BEFORE_LOCK_BYTES: Final = 1 << 30
 """What a driver or torch may hold when the lock comes, which adds its limit to that."""
 _SAME_RULES: Final = ("capabilities:", "seccomp:")
@@ -67,7 +70,7 @@ class LockedStarter:
         self._readable = readable_paths()
         self._forks = ForkClient(self._start_fork_server, with_library=False)
         self._library_forks = ForkClient(self._start_fork_server, with_library=True)
-        self._watch = UsageWatch(bubblewrap.SCRATCH_BYTES)
+        self._watch = UsageWatch()
         self._reports: dict[str, IsolationReport] = {}
         """What the last process of each name said."""
 
@@ -86,7 +89,7 @@ class LockedStarter:
         """Start `module` for a device and wait until it is ready.
 
         Args:
-            module: `BUILDER`, `INSPECTOR` or `RUNNER`.
+            module: `BUILDER`, `INSPECTOR`, `RUNNER` or, with the library alone, `FOREIGN`.
             kind: Device kind.
             index: Of the device among its kind.
             node: The device's own, as `Ready` told it; a runner then opens no other GPU.
@@ -105,12 +108,18 @@ class LockedStarter:
         if without:
             forks = self._library_forks if with_library else self._forks
             variables = (*_scratch_variables(folder), *_passed_on(), *self._device_threads(threads))
+            if module == FOREIGN:
+                variables = (*variables, *_compiler_variables(folder))
             process = forks.fork(module, variables)
         else:
             process = self._start_in_bubblewrap(module, kind, folder, threads)
         process.scratch = scratch
         confinement = self._confinement(module, folder, kind, node, architecture)
-        self._watch.add(process, memory_bytes=confinement.memory_bytes + _BEFORE_LOCK_BYTES)
+        self._watch.add(
+            process,
+            memory_bytes=confinement.memory_bytes + _BEFORE_LOCK_BYTES,
+            scratch_bytes=confinement.scratch_bytes,
+        )
         configure = Configure(
             kind=kind,
             index=index,
@@ -129,12 +138,14 @@ class LockedStarter:
     def reports(self, kind: str) -> tuple[IsolationReport, ...]:
         """Return what locks in a device kind's builders, inspectors, runners and library runners.
 
-        As the last of each found it in force. Before the first library runner, which takes
+        And processes of kernels of others, once there was one. As the last of each found it in
+        force. Before the first library runner, which takes
         seconds to start, what it shares with a runner is told.
         """
         found = [self._reports.get(_name(m, kind)) for m in (BUILDER, INSPECTOR, RUNNER)]
         name = _name(RUNNER, kind, with_library=True)
         runner, library = found[-1], self._reports.get(name)
+        foreign = self._reports.get(_name(FOREIGN, kind, with_library=True))
         if runner is not None and library is None:
             without = self._why_no_bubblewrap(RUNNER, kind, with_library=True)
             library = dataclasses.replace(
@@ -144,7 +155,7 @@ class LockedStarter:
                 rules=tuple(r for r in runner.rules if r.startswith(_SAME_RULES)),
                 missing=(_NOT_STARTED, *_missing(without)),
             )
-        return tuple(report for report in (*found, library) if report is not None)
+        return tuple(report for report in (*found, library, foreign) if report is not None)
 
     def warm_up_library(self) -> str:
         """Start the fork server with torch unless it runs, wait for it; returns the version.
@@ -227,7 +238,9 @@ class LockedStarter:
         # A builder for a given architecture asks no device.
         opens_none = module == INSPECTOR or (is_builder and architecture)
         opened = "" if opens_none else kind
+        is_foreign = module == FOREIGN
         memory_bytes, cpu_seconds = {
+            FOREIGN: (self._settings.runner_bytes, _RUNNER_CPU_SECONDS),
             BUILDER: (self._settings.builder_memory_bytes, _BUILDER_CPU_SECONDS),
             INSPECTOR: (INSPECTOR_BYTES, _INSPECTOR_CPU_SECONDS),
             RUNNER: (self._settings.runner_bytes, _RUNNER_CPU_SECONDS),
@@ -236,14 +249,20 @@ class LockedStarter:
             readable=self._readable,
             devices=device_nodes(opened, node),
             scratch=scratch,
-            makes_folders=is_builder or opened == "cuda",
+            makes_folders=is_builder or is_foreign or opened == "cuda",
             memory_bytes=memory_bytes,
             cpu_seconds=cpu_seconds,
-            file_bytes=FILE_BYTES,
+            file_bytes=_FOREIGN_FILE_BYTES if is_foreign else FILE_BYTES,
             open_files=OPEN_FILES,
-            scratch_bytes=bubblewrap.SCRATCH_BYTES,
-            calls=CallFilter.REFUSE_LISTED if opened == "cuda" else CallFilter.ALLOW_LISTED,
+            scratch_bytes=_FOREIGN_SCRATCH_BYTES if is_foreign else bubblewrap.SCRATCH_BYTES,
+            calls=_calls(module, opened),
         )
+
+
+def _calls(module: str, opened: str) -> CallFilter:
+    if module == FOREIGN:
+        return CallFilter.REFUSE_LISTED_BUT_PROGRAMS
+    return CallFilter.REFUSE_LISTED if opened == "cuda" else CallFilter.ALLOW_LISTED
 
 
 def _configure(process: ChildProcess, configure: Configure) -> Ready:
@@ -263,7 +282,8 @@ def _configure(process: ChildProcess, configure: Configure) -> Ready:
 
 def _name(module: str, kind: str, *, with_library: bool = False) -> str:
     """What a process is called in reports: "sycl builder", "cuda library runner"."""
-    return f"{kind} {'library ' if with_library else ''}{module.rpartition('.')[2]}"
+    which = "library " if with_library and module == RUNNER else ""
+    return f"{kind} {which}{module.rpartition('.')[2]}"
 
 
 def _missing(without: str) -> tuple[str, ...]:
@@ -284,3 +304,17 @@ def _passed_on() -> tuple[tuple[str, str], ...]:
 
 def _scratch_variables(folder: str) -> tuple[tuple[str, str], ...]:
     return (("HOME", folder), ("TMPDIR", folder))
+
+
+def _compiler_variables(folder: str) -> tuple[tuple[str, str], ...]:
+    """Where torch and Triton keep what they build, and that they start few compilers for it."""
+    caches = ("TORCH_EXTENSIONS_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+    return (
+        # Torch looks for ninja there.
+        ("PATH", f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/bin:/bin"),
+        ("USER", "nobody"),  # or torch asks who it is, in a file out of reach
+        *((name, f"{folder}/{name.lower()}") for name in caches),
+        ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
+        ("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0"),
+        ("MAX_JOBS", "2"),
+    )

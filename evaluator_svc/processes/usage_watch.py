@@ -25,12 +25,10 @@ class UsageWatch:
     """Looks after the processes that were handed to it.
 
     Args:
-        scratch_bytes: Most that a scratch folder may hold.
         look_seconds: Time between looks.
     """
 
-    def __init__(self, scratch_bytes: int, look_seconds: float = _LOOK_SECONDS) -> None:
-        self._scratch_bytes = scratch_bytes
+    def __init__(self, look_seconds: float = _LOOK_SECONDS) -> None:
         self._look_seconds = look_seconds
         self._watched: list[_Watched] = []
         self._changed = threading.Condition()
@@ -38,15 +36,16 @@ class UsageWatch:
         self._thread = threading.Thread(target=self._watch, name="usage-watch", daemon=True)
         self._thread.start()
 
-    def add(self, process: ChildProcess, *, memory_bytes: int) -> None:
+    def add(self, process: ChildProcess, *, memory_bytes: int, scratch_bytes: int) -> None:
         """Look after a process until it is gone.
 
         Args:
             process: Its scratch folder, when it has one on the host, is looked at as well.
             memory_bytes: Most private memory that it may hold.
+            scratch_bytes: Most that its scratch folder may hold.
         """
         with self._changed:
-            self._watched.append(_Watched(process, memory_bytes))
+            self._watched.append(_Watched(process, memory_bytes, scratch_bytes))
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -73,8 +72,9 @@ class UsageWatch:
         process = watched.process
         if not Path(f"/proc/{process.process_id}").exists():
             return False
-        if process.scratch is not None and _exceeds(process.scratch.name, self._scratch_bytes):
-            process.end(f"it wrote more than {self._scratch_bytes >> 20} MiB to its scratch folder")
+        if process.scratch is not None and _exceeds(process.scratch.name, watched.scratch_bytes):
+            most = watched.scratch_bytes >> 20
+            process.end(f"it wrote more than {most} MiB to its scratch folder")
             return False
         if private_bytes(process.process_id) > watched.memory_bytes:
             process.end(f"it held more than {watched.memory_bytes >> 20} MiB of memory")
@@ -88,6 +88,7 @@ class _Watched:
 
     process: ChildProcess
     memory_bytes: int
+    scratch_bytes: int
 
 
 def _exceeds(folder: str, limit_bytes: int) -> bool:

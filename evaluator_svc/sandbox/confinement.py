@@ -58,7 +58,13 @@ class Confinement:
     scratch_bytes: int
     """Of the whole scratch folder; kept by who starts the process."""
     calls: CallFilter
-    """Which system calls are left."""
+    """Which system calls are left; with `REFUSE_LISTED_BUT_PROGRAMS` what it may read it may
+    execute, and it may remove and rename in its scratch folder."""
+
+    @property
+    def starts_programs(self) -> bool:
+        """Whether it may start other programs."""
+        return self.calls is CallFilter.REFUSE_LISTED_BUT_PROGRAMS
 
 
 def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationReport:
@@ -110,6 +116,7 @@ def _steps(confinement: Confinement) -> dict[str, Callable[[], None]]:
             writable=(confinement.scratch,),
             devices=confinement.devices,
             makes_folders=confinement.makes_folders,
+            starts_programs=confinement.starts_programs,
         ),
         "rlimits": lambda: limits.limit(
             memory_bytes=confinement.memory_bytes,
@@ -143,6 +150,7 @@ def _limits(confinement: Confinement) -> tuple[IsolationLimit, ...]:
         "file_bytes": confinement.file_bytes,
         "scratch_bytes": confinement.scratch_bytes,
         "open_files": confinement.open_files,
-        "processes": 0,
     }
+    if not confinement.starts_programs:
+        amounts["processes"] = 0
     return tuple(IsolationLimit(name=name, value=value) for name, value in amounts.items())

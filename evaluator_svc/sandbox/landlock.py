@@ -30,7 +30,14 @@ _MAKE_FILE: Final = 1 << 8
 _SCRATCH_RIGHTS: Final = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _MAKE_FILE
 """Plain files may be made, and nothing is removed or renamed, so that a look at the folder sees
 all that fills the disk."""
-_FILE_RIGHTS: Final = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+_EXECUTE: Final = 1
+_REMOVE_FOLDER: Final = 1 << 4
+_REMOVE_FILE: Final = 1 << 5
+_MAKE_LINK: Final = 1 << 12
+_MOVE: Final = 1 << 13
+_WORKING_RIGHTS: Final = _MAKE_FOLDER | _REMOVE_FOLDER | _REMOVE_FILE | _MAKE_LINK | _MOVE
+"""What compilers do in the folder that they work in."""
+_FILE_RIGHTS: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 
 _RIGHTS_OF_VERSION: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """Count of file-system rights each ABI version knows; later ones as 5."""
@@ -70,8 +77,12 @@ def restrict(
     writable: tuple[str, ...],
     devices: tuple[str, ...],
     makes_folders: bool,
+    starts_programs: bool,
 ) -> None:
     """Restrict the calling thread and all it starts; paths that do not exist are left out.
+
+    With `starts_programs` what may be read may be executed, and files in writable folders may be
+    removed and renamed.
 
     Whatever the paths, it may no longer trace processes that are not restricted alike, nor look
     into their memory, files and environment below `/proc`.
@@ -87,10 +98,12 @@ def restrict(
         scoped=_SCOPES if known >= _SCOPES_SINCE else 0,
     )
     with _enforced(libc, known, attributes) as ruleset:
+        executed = _EXECUTE if starts_programs else 0
         for path in readable:
-            _allow(libc, ruleset, path, (_READ_FILE | _READ_DIR) & handled)
+            _allow(libc, ruleset, path, (_READ_FILE | _READ_DIR | executed) & handled)
         for path in writable:
             made = _MAKE_FOLDER if makes_folders else 0
+            made |= _WORKING_RIGHTS if starts_programs else 0
             _allow(libc, ruleset, path, (_SCRATCH_RIGHTS | made) & handled)
         for path in devices:
             _allow(libc, ruleset, path, (_FILE_RIGHTS | _READ_DIR) & handled & ~1)

@@ -17,6 +17,8 @@ _SET_MODE_FILTER: Final = 1
 _ALL_THREADS: Final = 1
 
 _CLONE_THREAD: Final = 0x10000
+_NEW_NAMESPACES: Final = 0x7E020000
+"""Of mounts, cgroups, host names, IPC, users, processes and the network."""
 _MAP_SHARED: Final = 0x01
 _MAP_ANONYMOUS: Final = 0x20
 _O_UNNAMED: Final = 0x400000
@@ -104,7 +106,13 @@ def describe(calls: CallFilter) -> str:
     """Return in words what the filter does."""
     if calls is CallFilter.ALLOW_LISTED:
         return f"{len(system_calls.ALLOWED)} system calls allowed, a few restricted, no others"
-    return f"{len(system_calls.REFUSED)} system calls refused, a few restricted"
+    return f"{len(_refused(calls))} system calls refused, a few restricted"
+
+
+def _refused(calls: CallFilter) -> list[int]:
+    """Numbers of the calls that are refused by name."""
+    kept = system_calls.PROGRAMS if calls is CallFilter.REFUSE_LISTED_BUT_PROGRAMS else ()
+    return [number for name, number in system_calls.REFUSED.items() if name not in kept]
 
 
 def _filter(calls: CallFilter, process_id: int) -> list[_Line]:
@@ -119,23 +127,26 @@ def _filter(calls: CallFilter, process_id: int) -> list[_Line]:
     if calls is CallFilter.ALLOW_LISTED:
         for number in system_calls.ALLOWED.values():
             code += _when(number, [_ALLOWED])
-    code += _restricted(process_id)
+    starts_programs = calls is CallFilter.REFUSE_LISTED_BUT_PROGRAMS
+    code += _restricted(process_id, starts_programs=starts_programs)
     if calls is CallFilter.ALLOW_LISTED:
         code += _only_native_memory()
         return [*code, (_IF_AT_LEAST, 0, 1, _YOUNG), _ABSENT, _REFUSED]
-    for number in system_calls.REFUSED.values():
+    for number in _refused(calls):
         code += _when(number, [_REFUSED])
     return [*code, _ALLOWED]
 
 
-def _restricted(process_id: int) -> list[_Line]:
-    """The tests of calls that depend on their arguments under either filter."""
+def _restricted(process_id: int, *, starts_programs: bool) -> list[_Line]:
+    """The tests of calls that depend on their arguments under any filter."""
     # ENOSYS makes glibc fall back on clone, whose flags a filter can read.
     code = _when(system_calls.CLONE3, [_ABSENT])
-    code += _when(
-        system_calls.CLONE,
-        [_argument(0), (_IF_ANY_BIT, 0, 1, _CLONE_THREAD), _ALLOWED, _REFUSED],
+    kind = (
+        (_IF_ANY_BIT, 1, 0, _NEW_NAMESPACES)
+        if starts_programs
+        else (_IF_ANY_BIT, 0, 1, _CLONE_THREAD)
     )
+    code += _when(system_calls.CLONE, [_argument(0), kind, _ALLOWED, _REFUSED])
     code += _when(
         system_calls.IOCTL,
         [

@@ -20,6 +20,9 @@ class CallFilter(StrEnum):
     """`ALLOWED`, the conditional ones, and nothing else."""
     REFUSE_LISTED = "refuse_listed"
     """All but `REFUSED`, the conditional ones restricted."""
+    REFUSE_LISTED_BUT_PROGRAMS = "refuse_listed_but_programs"
+    """The same with `PROGRAMS`, for processes that need compilers; no session of their own, so that
+    whoever started them finds all that they started."""
 
 
 CLONE: Final = 56
@@ -125,3 +128,6 @@ REFUSED: Final = {
     "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173,
 }  # fmt: skip
 """Answered with EPERM, whatever the arguments."""
+
+PROGRAMS: Final = ("execve", "fork", "vfork", "setpgid")
+"""Of `REFUSED`, what starts a program; `clone` starts processes as well then."""

@@ -19,7 +19,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
-from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.check import CheckKind, Trust
 from kernel_foundry.domain.evaluation import (
     Evaluation,
     EvaluationOutcome,
@@ -28,6 +28,7 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Severity, errors_first
+from kernel_foundry.domain.foreign import FOREIGN_LIMITS
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.profile import PROFILE_SECONDS
 from kernel_foundry.domain.profile_digest import digest_lines
@@ -37,6 +38,7 @@ from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.foreign_file import FOREIGN_ENDINGS, read_foreign
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
@@ -109,8 +111,16 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the evidence record to this file if the candidate passes; see `kfoundry verify`.",
 )
-@click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of the build.")
-@click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
+@click.option(
+    "--build-seconds",
+    type=float,
+    help="Deadline of the build (default 20; 180 for kernels of others).",
+)
+@click.option(
+    "--run-seconds",
+    type=float,
+    help="Deadline of a checked run (default 10; 120 for kernels of others).",
+)
 @degenerate_option
 @json_option
 @target_options
@@ -127,17 +137,18 @@ def command(
     architecture: str,
     listings_folder: Path | None,
     record_file: Path | None,
-    build_seconds: float,
-    run_seconds: float,
+    build_seconds: float | None,
+    run_seconds: float | None,
     admit_degenerate: bool,
     as_json: bool,
     **targets: Any,
 ) -> int:
     """Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
 
-    TASK is a KernelBench-format Python file, CANDIDATE for example
-    examples/softmax.sycl.md. Exit code 0 when it passes (or is built, with --build-only), 1 when
-    it does not.
+    TASK is a KernelBench-format Python file, CANDIDATE for example examples/softmax.sycl.md. A
+    kernel of others is judged too: a Python file with a class ModelNew or a function custom_kernel,
+    or a solution in JSON (docs/foreign.md). Exit code 0 when it passes (or is built, with
+    --build-only), 1 when it does not.
 
     \b
     kfoundry evaluate examples/softmax.py examples/softmax.cuda.md --build-only --arch sm_90
@@ -146,6 +157,24 @@ def command(
         raise click.UsageError(
             "add --build-only, or leave --arch out: a device has its own architecture"
         )
+    if candidate.suffix in FOREIGN_ENDINGS:
+        if settings or language or build_only or listings_folder or record_file or profile:
+            raise click.UsageError(
+                "a kernel of others has no TUNE values, language, listings, record or profile:"
+                " leave --set, --language, --build-only, --listings, --record and --profile out"
+            )
+        limits = EvaluationLimits(
+            build_seconds=build_seconds or FOREIGN_LIMITS.build_seconds,
+            run_seconds=run_seconds or FOREIGN_LIMITS.run_seconds,
+        )
+        source = read_foreign(candidate)
+        device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+        loaded = read_task(task, admit_degenerate=admit_degenerate)
+        with open_foundry(**targets) as foundry:
+            evaluation = foundry.evaluate_foreign(
+                loaded, source, device=device, limits=limits, fresh_baselines=fresh_baselines
+            )
+        return _shown(evaluation, loaded, as_json=as_json)
     # Once: the file may be edited while its candidate is judged.
     text = read_text_file(candidate, LONGEST_CANDIDATE)
     if language and f"```{language}" not in text:
@@ -155,7 +184,7 @@ def command(
         )
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
-    configuration = _settings(settings)
+    configuration, own = _settings(settings), EvaluationLimits()
     with open_foundry(**targets) as foundry:
         try:
             evaluation = foundry.evaluate(
@@ -169,7 +198,10 @@ def command(
                 build_only=build_only,
                 architecture=architecture,
                 with_listings=listings_folder is not None,
-                limits=EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds),
+                limits=EvaluationLimits(
+                    build_seconds=build_seconds or own.build_seconds,
+                    run_seconds=run_seconds or own.run_seconds,
+                ),
             )
         except BackendUnavailableError as error:
             if build_only and not architecture:
@@ -178,12 +210,19 @@ def command(
             raise
     if listings_folder is not None:
         _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
-    if as_json:
-        print_json(evaluation_object(evaluation, task_name=loaded.name))
-    else:
-        show(PrintableConsole(), evaluation, split(text).device_code if evaluation.passed else "")
+    code = _shown(evaluation, loaded, as_json=as_json, text=text)
     if record_file is not None:
         _keep_record(record_file, loaded, text, evaluation)
+    return code
+
+
+def _shown(evaluation: Evaluation, task: Task, *, as_json: bool, text: str = "") -> int:
+    """Print a verdict on a candidate's text, or on a kernel of others; return the exit code."""
+    if as_json:
+        print_json(evaluation_object(evaluation, task_name=task.name))
+    else:
+        code = split(text).device_code if evaluation.passed and text else ""
+        show(PrintableConsole(), evaluation, code)
     built = evaluation.outcome is EvaluationOutcome.BUILT
     return 0 if evaluation.passed or built else 1
 
@@ -250,6 +289,11 @@ def show(console: PrintableConsole, evaluation: Evaluation, device_code: str = "
 def _show_checks(console: PrintableConsole, evaluation: Evaluation) -> None:
     if not evaluation.checks:
         return
+    if evaluation.trust is Trust.FOREIGN and evaluation.passed:
+        for check in evaluation.checks:
+            if check.kind is CheckKind.FOREIGN_CODE:
+                where = f"{check.workload}: " if check.workload else ""
+                console.print(f"not excluded: {where}{check.note}", style="dim", highlight=False)
     is_plain = evaluation.trust is Trust.FULL
     line = f"checks: {checks_text(evaluation.checks)}"
     if not is_plain:

@@ -28,6 +28,9 @@ class CheckKind(StrEnum):
     ARITHMETIC = "arithmetic"
     SCHEDULE = "schedule"
     SANITIZER = "sanitizer"
+    OUTPUT_MEMORY = "output_memory"
+    PROCESS_STATE = "process_state"
+    FOREIGN_CODE = "foreign_code"
 
 
 class CheckResult(StrEnum):
@@ -64,3 +67,5 @@ class Trust(StrEnum):
     measured again."""
     DEGENERATE = "degenerate"
     """The task is degenerate: a trivial answer passes it, so that passing says little."""
+    FOREIGN = "foreign"
+    """A kernel of others, which has a process to itself: its checks name what they cannot see."""

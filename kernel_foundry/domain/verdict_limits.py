@@ -10,6 +10,7 @@ from typing import Final
 
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
 from kernel_foundry.domain.fitness import correct_fitness
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
@@ -60,6 +61,11 @@ def check_verdict(candidate: Candidate, evaluation: Evaluation, task: Task | Non
                 f"a number of the profile is {odd[0]}, expected 0 to {MOST_NS:g}",
                 field="evaluation.profile",
             )
+    if evaluation.trust is Trust.FOREIGN:
+        raise InvalidArgumentError(
+            "it is on a kernel of others, which can be material of a run and no candidate",
+            field="evaluation.trust",
+        )
     signed = evaluation.attestation
     if signed is not None and not 0 <= signed.signed_unix_s < _YEAR_10000_UNIX_S:
         raise InvalidArgumentError(

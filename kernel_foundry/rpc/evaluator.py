@@ -6,6 +6,7 @@ from contextlib import aclosing
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
@@ -60,6 +61,16 @@ class RemoteEvaluator:
             self._stub.EvaluateKernel,
             build(pb2.EvaluateKernelRequest, request=request),
             repeatable=bool(request.request_id),
+        )
+        evaluation = read_field(Evaluation, response, "evaluation")
+        require_asked(request, evaluation)
+        return evaluation
+
+    async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
+        """Judge a kernel of others; raises as `evaluate`."""
+        message = build(pb2.EvaluateForeignRequest, request=request)
+        response = await self._connection.work(
+            self._stub.EvaluateForeign, message, repeatable=False
         )
         evaluation = read_field(Evaluation, response, "evaluation")
         require_asked(request, evaluation)

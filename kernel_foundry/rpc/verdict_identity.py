@@ -1,11 +1,12 @@
 """Whether a verdict from afar is on what was asked; an evaluator may be somebody else's."""
 
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import VerdictMismatchError
 
 
-def require_asked(request: EvaluationRequest, evaluation: Evaluation) -> None:
+def require_asked(request: EvaluationRequest | ForeignRequest, evaluation: Evaluation) -> None:
     """Refuse a verdict on something else than the request's candidate and task.
 
     Raises:

@@ -17,6 +17,7 @@ from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.foreign import FOREIGN_LIMITS, ForeignRequest, ForeignSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
@@ -28,6 +29,7 @@ from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.sdk.local_files import remove_kept
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
@@ -153,6 +155,31 @@ class Foundry:
             with_objects=with_objects,
         )
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
+
+    def evaluate_foreign(
+        self,
+        task: Task | Path | str,
+        candidate: ForeignSource | Path,
+        *,
+        device: str = "",
+        limits: EvaluationLimits = FOREIGN_LIMITS,
+        fresh_baselines: bool = False,
+    ) -> Evaluation:
+        """Judge a kernel of others: its sources, or the path of a file of them.
+
+        Never raises for a bad one; see `ports.Evaluator.evaluate_foreign`.
+
+        Raises:
+            InvalidArgumentError: the file holds no kernel in a form that can be judged.
+        """
+        request = ForeignRequest(
+            task=_task(task),
+            device=device,
+            source=read_foreign(candidate) if isinstance(candidate, Path) else candidate,
+            limits=limits,
+            fresh_baselines=fresh_baselines,
+        )
+        return self._run(self._with_evaluator(lambda e: e.evaluate_foreign(request)))
 
     def record(
         self,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.device import (
     Availability,
     Capabilities,
@@ -25,6 +26,7 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.fitness import fitness_bounds
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import LEVELS, Measures
 from kernel_foundry.domain.probe import Probe
@@ -125,6 +127,19 @@ class FakeEvaluator:
         certain, best = fitness_bounds(evaluation, yardsticks)
         profile = None if request.profile_seconds is None else _profile(evaluation, time_ns)
         return replace(evaluation, fitness=certain, optimistic_fitness=best, profile=profile)
+
+    async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
+        """Pass everything, at a time that follows from the source."""
+        admission = await self.admit(request.task, request.device)
+        time_ns = 1e3 + int(request.source.digest[:4], 16)
+        return Evaluation(
+            candidate=request.source.digest,
+            task=request.task.digest,
+            device=admission.device.id,
+            outcome=EvaluationOutcome.PASSED,
+            workloads=tuple(_result(w, time_ns) for w in request.task.workloads),
+            trust=Trust.FOREIGN,
+        )
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Yield the configurations that WHERE allows; times follow from source and values."""

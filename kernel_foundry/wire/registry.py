@@ -41,6 +41,7 @@ from kernel_foundry.domain import (
     evaluation,
     exchange,
     finding,
+    foreign,
     gradient,
     kernel_time,
     lesson,
@@ -56,6 +57,7 @@ from kernel_foundry.domain import (
 from kernel_foundry.evaluator.v1 import (
     capabilities_pb2,
     evaluation_request_pb2,
+    foreign_pb2,
     probe_pb2,
     sweep_pb2,
 )
@@ -116,6 +118,9 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.WorkloadResult: evaluation_pb2.WorkloadResult,
         exchange.ChatMessage: exchange_pb2.ChatMessage,
         exchange.Exchange: exchange_pb2.Exchange,
+        foreign.ForeignFile: foreign_pb2.ForeignFile,
+        foreign.ForeignRequest: foreign_pb2.ForeignRequest,
+        foreign.ForeignSource: foreign_pb2.ForeignSource,
         finding.Figure: finding_pb2.Figure,
         finding.Finding: finding_pb2.Finding,
         gradient.GradientCell: gradient_pb2.GradientCell,

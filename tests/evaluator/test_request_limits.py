@@ -11,7 +11,7 @@ import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
-from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
+from evaluator_svc.pipeline.evaluation_draft import draft_of
 from evaluator_svc.request_limits import check_evaluation, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
@@ -126,7 +126,7 @@ def test_a_verdict_names_the_callers_figure() -> None:
 
     def told(*yardsticks: Yardstick) -> WorkloadResult:
         request = replace(REQUEST, yardsticks=yardsticks)
-        draft = EvaluationDraft(request, "sycl:0", {"default": 1e6})
+        draft = draft_of(request, "sycl:0", {"default": 1e6})
         draft.set_workload(WorkloadResult(workload="default"))
         failure = CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=())
         return draft.failed(failure).workloads[0]

@@ -48,7 +48,7 @@ def fill(tmp_path: Path):
     """Start a process that writes files to its scratch folder and then waits."""
     (tmp_path / "filler.py").write_text(_FILLER)
     launcher = ProcessLauncher()
-    watch = UsageWatch(1 << 20, look_seconds=0.02)
+    watch = UsageWatch(look_seconds=0.02)
     started: list[ChildProcess] = []
 
     def start(count: int, size: int, levels: int = 0) -> ChildProcess:
@@ -66,7 +66,7 @@ def fill(tmp_path: Path):
             )
         )
         process.scratch = scratch
-        watch.add(process, memory_bytes=1 << 30)
+        watch.add(process, memory_bytes=1 << 30, scratch_bytes=1 << 20)
         started.append(process)
         return process
 
@@ -113,7 +113,7 @@ def test_memory_that_no_limit_counts_ends_the_process(tmp_path, is_wrapped):
     wrapping = Mounts(readable=readable, devices=(), environment=environment)
     if is_wrapped and (reason := probe(wrapping, sys.executable)):
         pytest.skip(f"bubblewrap: {reason}")
-    launcher, watch = ProcessLauncher(), UsageWatch(1 << 20, look_seconds=0.02)
+    launcher, watch = ProcessLauncher(), UsageWatch(look_seconds=0.02)
     command = ProcessCommand(
         module="hoarder",
         environment=environment,
@@ -122,7 +122,7 @@ def test_memory_that_no_limit_counts_ends_the_process(tmp_path, is_wrapped):
     )
     process = launcher.start(command)
     try:
-        watch.add(process, memory_bytes=128 << 20)
+        watch.add(process, memory_bytes=128 << 20, scratch_bytes=1 << 20)
         end = process.wait(60.0)
         assert end is not None
         assert "more than 128 MiB of memory" in end.describe()

@@ -28,6 +28,7 @@ from kernel_foundry.archive.v1 import archive_service_pb2, run_pb2
 from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunState, Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin, LessonQuery
 from kernel_foundry.domain.measures import Measures
@@ -39,6 +40,7 @@ from kernel_foundry.ports import Evaluator
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.status import DETAILS_KEY
+from kernel_foundry.sdk.foreign_file import python_of
 from kernel_foundry.wire.message import build
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
@@ -183,6 +185,7 @@ class _Open:
         self.capabilities = evaluator.capabilities
         self.admit = evaluator.admit
         self.evaluate = evaluator.evaluate
+        self.evaluate_foreign = evaluator.evaluate_foreign
         self.sweep = evaluator.sweep
         self.probe = evaluator.probe
 
@@ -248,6 +251,13 @@ def _base(method: Any) -> Message:
         "ListElites": {"run": "first"},
         "ListRuns": {"page_size": 1},
         "EvaluateKernel": {"request": asked},
+        "EvaluateForeign": {
+            "request": ForeignRequest(
+                task=SPEC.task,
+                device="",
+                source=python_of("def custom_kernel(data): return data", "kernel.py"),
+            )
+        },
         "ProposeCandidate": {
             "request": ProposalRequest(
                 run="first",

@@ -8,6 +8,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from kernel_foundry.archive.v1 import archive_service_pb2
 from kernel_foundry.common.v1 import material_pb2, task_pb2
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
+from kernel_foundry.domain.foreign import LONGEST_FOREIGN, MOST_FILES
 from kernel_foundry.domain.lesson import LONGEST_QUERY
 from kernel_foundry.domain.material import LONGEST_MATERIAL, MOST_MATERIALS
 from kernel_foundry.domain.name import LONGEST_NAME, LONGEST_WORKLOAD
@@ -74,10 +75,12 @@ def test_bounds_are_those_of_the_domain() -> None:
         "common.v1.Workload.name": LONGEST_WORKLOAD,
         "evaluator.v1.EvaluateKernelRequest.text": LONGEST_CANDIDATE,
         "evaluator.v1.SweepKernelRequest.text": LONGEST_CANDIDATE,
+        "evaluator.v1.ForeignFile.text": LONGEST_FOREIGN,
         "generator.v1.LessonQuery.text": LONGEST_QUERY,
     }
     for name, characters in stated.items():
         assert longest(fields[f"kernel_foundry.{name}"]) == characters, name
+    assert most(fields["kernel_foundry.evaluator.v1.ForeignSource.files"]) == MOST_FILES
     assert most(fields["kernel_foundry.archive.v1.RunSpec.materials"]) == MOST_MATERIALS
     assert most(fields["kernel_foundry.common.v1.Task.workloads"]) == MOST_WORKLOADS
 

@@ -128,7 +128,11 @@ def _values(claimed: KeptClaim | None, count: int) -> list[CallValues | None]:
     if claimed is None or not claimed.redraw_key:
         return [None] * count
     return [
-        CallValues(key=claimed.redraw_key, index=claimed.warmup_count + call + 1)
+        CallValues(
+            key=claimed.redraw_key,
+            index=claimed.warmup_count + call + 1,
+            with_parameters=claimed.redraws_parameters,
+        )
         for call, _set in _kept_calls(claimed)
     ]
 

@@ -315,13 +315,14 @@ class SharedDraw:
         if values is None or not any(self.redrawn):
             yield reference
             return
+        redrawn = values.redrawn(self.redrawn, len(reference.inputs))
         if reference is self._sets.get(seed):
             own = self._own(reference)
             if self.is_lean:
                 self.drop_copies()  # they are changed where they lie, and no longer as drawn
-            yield with_call_values(reference, self.redrawn, values, self.memory, own)
+            yield with_call_values(reference, redrawn, values, self.memory, own)
             return
-        chosen = [(number, dtype) for number, dtype in enumerate(self.redrawn) if dtype]
+        chosen = [(number, dtype) for number, dtype in enumerate(redrawn) if dtype]
         for number, dtype in chosen:
             change(reference.pristine[number], number, dtype, values, self.memory)
         try:

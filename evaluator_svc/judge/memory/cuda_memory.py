@@ -83,6 +83,10 @@ class CudaMemory:
         self.trim()
         return self._device.create_shared(size_bytes)
 
+    def open_shared(self, handle: bytes, size_bytes: int) -> SharedMemory:
+        """Return memory that another process shares."""
+        return self._device.open_shared(handle, size_bytes)
+
     def passes(self, buffers: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return the buffers' handles in hexadecimal."""
         return tuple(buffer.handle.hex() for buffer in buffers), ()

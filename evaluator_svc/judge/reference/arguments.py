@@ -29,6 +29,11 @@ class Arguments:
         """Return the arguments with `tensors` in place of the tensors."""
         return [_fill(item, tensors) for item in self.template]
 
+    @property
+    def places(self) -> list[tuple[str, Any]]:
+        """Each argument as ("value", v), ("tensor", i) or ("tensors", (i, …))."""
+        return [_place(item) for item in self.template]
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:
@@ -95,6 +100,14 @@ def _argument_names(model: nn.Module, count: int) -> list[str]:
             f"get_inputs() gives {count} values, but forward takes {len(names)}: {names}"
         )
     return names[:count]
+
+
+def _place(item: Any) -> tuple[str, Any]:
+    if isinstance(item, _Place):
+        return "tensor", item.index
+    if isinstance(item, list) and item and isinstance(item[0], _Place):
+        return "tensors", tuple(place.index for place in item)
+    return "value", item
 
 
 def _fill(item: Any, tensors: Sequence[torch.Tensor]) -> Any:

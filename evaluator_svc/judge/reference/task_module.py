@@ -87,10 +87,9 @@ class TaskModule:
 
         Made when first asked for.
         """
-        get_arguments: Callable[[], Any] = getattr(self._module, "get_init_inputs", list)
         model = self._make(
             "Model(*get_init_inputs())",
-            lambda: self._module.Model(*get_arguments()),
+            lambda: self._module.Model(*self._get_init_inputs()),
             seed=_CONSTRUCTION_SEED,
         )
         if not isinstance(model, nn.Module):
@@ -100,6 +99,11 @@ class TaskModule:
         self.frozen = frozenset(p for p, v in model.named_parameters() if not v.requires_grad)
         model.to(device=self.device, dtype=self.cast)
         return model.train(self.task.training).requires_grad_(requires_grad=False)
+
+    def init_values(self) -> list[Any]:
+        """Return what `get_init_inputs` gives."""
+        made = self._make("get_init_inputs()", self._get_init_inputs, seed=_CONSTRUCTION_SEED)
+        return list(made)
 
     def input_values(self, seed: int) -> list[Any]:
         """Return what `get_inputs` gives under `seed`, floats cast where the task asks for it."""
@@ -139,6 +143,9 @@ class TaskModule:
         """Forget the module, so that nothing keeps its tensors alive."""
         sys.modules.pop(self._module.__name__, None)
         linecache.cache.pop(self._file_name, None)
+
+    def _get_init_inputs(self) -> Any:
+        return getattr(self._module, "get_init_inputs", list)()
 
     def _make(self, what: str, make: Callable[[], Any], *, seed: int) -> Any:
         """Return what the user's `make` gives under `seed`, made on the device where it can be.

@@ -42,6 +42,14 @@ class CallValues:
     key: int
     index: int
     """Number of the call, from 1; 0: as drawn."""
+    with_parameters: bool = True
+    """Whether parameters change as inputs do."""
+
+    def redrawn(self, which: tuple[str, ...], input_count: int) -> tuple[str, ...]:
+        """Return `which` of `redrawn_tensors`, without the parameters where these stay."""
+        if self.with_parameters:
+            return which
+        return (*which[:input_count], *("" for _ in which[input_count:]))
 
 
 def redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[str, ...]:

@@ -18,12 +18,13 @@ from evaluator_svc.pipeline.runner_calls import load
 from evaluator_svc.pipeline.tools import Rerun
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.plan import allowed_library_ops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedCandidate:
-    """A candidate whose plan a runner has bound to the workloads."""
+class RunnableCandidate:
+    """A candidate that a process can run on the workloads, of ours or of others."""
 
     runner: ChildProcess
     bound: Mapping[str, BoundWorkload]
@@ -34,18 +35,10 @@ class LoadedCandidate:
     uses_library: bool
     rerun: Rerun | None
     """Set where the vendor's tools may and can look at the candidate."""
-    run_again: Rerun
-    """For a profiler, which may look at library calls as well."""
-    assemblies: Mapping[str, bytes]
-    """PTX by name of the workload; empty where object code is its own assembly."""
     load_seconds: float
     """What loading took: on a CPU most of it made machine code."""
     one_by_one: Rerun | None
     """Set where work-groups may wait for each other: run one at a time they would wait for ever."""
-
-    def assembly(self, workload: str) -> str:
-        """Return a workload's PTX; empty where there is none."""
-        return self.assemblies.get(workload, b"").decode("utf-8", errors="replace")
 
     def launch_facts(self, workload: str) -> LaunchFacts:
         """Return what a workload launches, for the diagnosis."""
@@ -59,8 +52,23 @@ class LoadedCandidate:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedCandidate(RunnableCandidate):
+    """A candidate whose plan a runner has bound to the workloads."""
+
+    run_again: Rerun
+    """For a profiler, which may look at library calls as well."""
+    assemblies: Mapping[str, bytes]
+    """PTX by name of the workload; empty where object code is its own assembly."""
+
+    def assembly(self, workload: str) -> str:
+        """Return a workload's PTX; empty where there is none."""
+        return self.assemblies.get(workload, b"").decode("utf-8", errors="replace")
+
+
 def load_candidate(
     context: EvaluationContext,
+    request: EvaluationRequest,
     runner: ChildProcess,
     candidate: BuiltCandidate,
     names: tuple[WorkloadNames, ...],
@@ -69,11 +77,12 @@ def load_candidate(
 
     Args:
         context: The evaluation.
+        request: What is asked.
         runner: A fresh process.
         candidate: What was built.
         names: The name tables of all workloads, in the order in which the plan was read.
     """
-    site, request, parsed = context.site, context.request, candidate.parsed
+    site, parsed = context.site, candidate.parsed
     pairs = [
         (table, unit)
         for table, unit in zip(names, parsed.unit_of_workload, strict=True)

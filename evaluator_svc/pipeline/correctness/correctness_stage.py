@@ -13,7 +13,7 @@ from evaluator_svc import diagnosis
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure
-from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate
+from evaluator_svc.pipeline.build.loaded_candidate import RunnableCandidate
 from evaluator_svc.pipeline.correctness.arithmetic_label import arithmetic_text
 from evaluator_svc.pipeline.correctness.compare_runs import run_and_judge
 from evaluator_svc.pipeline.correctness.decoy import own_kernels_check, run_without_kernels
@@ -44,7 +44,7 @@ class CorrectnessStage:
     """
 
     def __init__(
-        self, context: EvaluationContext, draws: EvaluationDraws, candidate: LoadedCandidate
+        self, context: EvaluationContext, draws: EvaluationDraws, candidate: RunnableCandidate
     ) -> None:
         self._context = context
         self._draft = context.draft

@@ -21,6 +21,7 @@ from evaluator_svc.tools.profiler import LEAST_SECONDS, NCU, ProfilerResult
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.profile import NEAR_BEST, HotLine, KernelProfile, Profile
+from kernel_foundry.domain.request import EvaluationRequest
 
 
 class ProfileStage:
@@ -30,11 +31,17 @@ class ProfileStage:
         context: The evaluation.
         draws: Its inputs.
         candidate: Timed.
+        request: What is asked.
     """
 
     def __init__(
-        self, context: EvaluationContext, draws: EvaluationDraws, candidate: LoadedCandidate
+        self,
+        context: EvaluationContext,
+        draws: EvaluationDraws,
+        candidate: LoadedCandidate,
+        request: EvaluationRequest,
     ) -> None:
+        self._request = request
         self._context = context
         self._draws = draws
         self._candidate = candidate
@@ -42,10 +49,10 @@ class ProfileStage:
     def run(self) -> None:
         """Add profile and findings to the draft, if one is asked for and the candidate leads."""
         context = self._context
-        seconds = context.request.profile_seconds
+        seconds = self._request.profile_seconds
         timed = [w for w in context.admission.workloads if not w.held_out]
         results = [context.draft.workload(w.workload) for w in timed]
-        if seconds is None or not leads(results, context.request.stop_above_ns):
+        if seconds is None or not leads(results, self._request.stop_above_ns):
             return
         workload, result = max(zip(timed, results, strict=True), key=lambda pair: _call_ns(pair[1]))
         with context.draft.stage("profile"):

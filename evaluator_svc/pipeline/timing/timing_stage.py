@@ -35,6 +35,7 @@ class TimingStage:
         ranges: Has the unusual inputs of calls among the timed ones.
         memory_plan: Says what input sets may hold.
         assess_precision: Judges the outputs of timed calls.
+        stop_above_ns: Incumbent medians of the timed workloads.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class TimingStage:
         ranges: RangeTrials,
         memory_plan: MemoryPlan,
         assess_precision: AssessPrecision,
+        stop_above_ns: tuple[float, ...],
     ) -> None:
+        self._incumbents_ns = stop_above_ns
         self._context = context
         self._draft = context.draft
         self._draws = draws
@@ -91,7 +94,7 @@ class TimingStage:
     def _timer(self, workload: WorkloadAdmission, index: int) -> WorkloadTimer:
         context = self._context
         request, site = context.request, context.site
-        incumbents, bound = request.stop_above_ns, self._candidate.bound[workload.workload]
+        incumbents, bound = self._incumbents_ns, self._candidate.bound[workload.workload]
         return WorkloadTimer(
             self._candidate.runner,
             context.judge,

@@ -26,7 +26,7 @@ _OPTIONAL: Final = (CheckKind.SECOND_MEASUREMENT, CheckKind.VALUE_RANGE)
 """Checks that are made for a suspect, or as far as time allows."""
 
 _WORST: Final = tuple(CheckResult[n] for n in ("SKIPPED", "PASSED", "SUSPECT", "FAILED"))
-_TRUST: Final = (Trust.DEGENERATE, Trust.SUSPECT, Trust.FULL)
+_TRUST: Final = (Trust.FOREIGN, Trust.DEGENERATE, Trust.SUSPECT, Trust.FULL)
 """From the least on."""
 
 _OF_THE_SEEDS: Final = (CheckKind.COMPARISON, CheckKind.PRECISION)

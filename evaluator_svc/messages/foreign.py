@@ -1,0 +1,120 @@
+"""The messages between the supervisor and the process of a kernel of others.
+
+Runs are asked for with the messages of a runner (`locked.py`): `RunRequest`, `RunAgainRequest`.
+"""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.foreign import ForeignSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFormRequest:
+    """Tell how a workload's reference is constructed and called; to a judge."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallForm:
+    """Answer to `CallFormRequest`: Python literals, without any tensor's values."""
+
+    constructor: str
+    """The arguments of the constructor, a list."""
+    arguments: str
+    """The arguments of a call, a list of ("value", v), ("tensor", i) and ("tensors", (i, …)), where
+    i counts the inputs."""
+    training: bool
+    """Whether the module is in training mode."""
+    cast: str = ""
+    """Type of torch that the task casts its module to; "": none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignState:
+    """One tensor of the reference's state, and where a draw has it."""
+
+    slot: str
+    """Name of the draw's slot."""
+    path: str
+    """Dotted path in the module."""
+    is_parameter: bool
+    """Else a buffer: a module that has none of that name has its own constants."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignWorkload:
+    """How a candidate is called on one workload."""
+
+    workload: str
+    form: CallForm
+    state: tuple[ForeignState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignLoadRequest:
+    """Write the sources, and import or build them."""
+
+    source: ForeignSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignLoaded:
+    """Answer to `ForeignLoadRequest`."""
+
+    load_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignBindRequest:
+    """Say how a workload is called, before its first run."""
+
+    workload: ForeignWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTimeRequest:
+    """Time calls on the inputs of a draw's first seed.
+
+    Only the last call can be kept, and which one will be nobody has decided yet when it is made.
+    """
+
+    workload: str
+    call_count: int
+    flush_bytes: int
+    """Read before each call to empty the caches; 0: none."""
+    redraw_key: int
+    """Decides which values the inputs of the calls have; 0: those that were drawn."""
+    is_empty: bool = False
+    """Do all but the calls themselves: what that takes tells how much of the time is theirs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTimes:
+    """Answer to `ForeignTimeRequest`, as the process claims it."""
+
+    samples_ns: tuple[float, ...]
+    device_ns: tuple[float, ...] = ()
+    host_ns: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepRequest:
+    """Copy the outputs of the last timed call into the first slots of the first seed."""
+
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignStateRequest:
+    """Say what the candidate has changed of the process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignChanges:
+    """Answer to `ForeignStateRequest`."""
+
+    replaced: tuple[str, ...] = ()
+    """Functions of Python and torch that were replaced, and settings that were changed."""
+    threads: tuple[str, ...] = ()
+    """Names of Python threads that it has started and that still run."""

@@ -1,0 +1,316 @@
+"""Times one workload of a kernel of others, call by call from outside.
+
+Before each call the inputs get new values by a key of its own, outputs of the call before are
+overwritten and caches emptied. Whether a call is verified is decided when it has returned. The
+process measures with the loop that measures baselines; the supervisor's clock sees the same calls,
+and the same without them.
+"""
+
+import random
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.languages import backend_of
+from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.foreign import ForeignTimeRequest, ForeignTimes, KeepRequest
+from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.pipeline.runner_calls import failure_of
+from evaluator_svc.pipeline.timing.time_checks import (
+    Claim,
+    ClockResult,
+    adds_up,
+    clocked,
+    floor_ns,
+    is_far_below,
+)
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.core_times import CoreTimes
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason, Timing
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+from kernel_foundry.domain.median import median_interval
+
+_WARM_CALLS: Final = 50
+_ROUNDS: Final = 6
+"""Calls that the supervisor's clock looks at, and as many empty ones."""
+_PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
+"""Before each try: other programs have the cores for a while only; a forgery lasts."""
+_VERIFIED: Final = 3
+"""The first calls all; after that call n with a chance of this over n."""
+_ACCOUNTED_SHARE: Final = 0.5
+"""Of what a call takes by the supervisor's clock that its sample must account for…"""
+_SLACK_NS: Final = 1e6
+"""…once this is taken off: what emptying the caches takes differs from time to time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTimings:
+    """One workload's times, and what came of verifying its calls."""
+
+    timing: Timing
+    warm_timing: Timing
+    verdicts: tuple[KeptVerdict, ...]
+    checks: tuple[Check, ...]
+    findings: tuple[Finding, ...]
+    failure: CandidateFailure | None
+
+
+class ForeignTimer:
+    """Times one workload.
+
+    Args:
+        process: Has run the workload before.
+        judge: Verifies.
+        draw: The workload's inputs.
+        admission: What is known of the workload.
+        device: Its device.
+        peaks: The device's measured limits.
+        settings: How long, how exactly, and what empties the caches.
+        run_seconds: What a call may take.
+    """
+
+    def __init__(
+        self,
+        process: ChildProcess,
+        judge: JudgeClient,
+        *,
+        draw: Draw,
+        admission: WorkloadAdmission,
+        device: DeviceSpec,
+        peaks: Peaks,
+        settings: MeasurementSettings,
+        run_seconds: float,
+    ) -> None:
+        self._process = process
+        self._judge = judge
+        self._draw = draw
+        self._admission = admission
+        self._device = device
+        self._peaks = peaks
+        self._settings = settings
+        self._run_seconds = run_seconds
+        self._verdicts: list[KeptVerdict] = []
+
+    def time(self) -> ForeignTimings | CandidateFailure:
+        """Take cold times, then warm ones; ends with the first call that is wrong."""
+        cold = self._cold()
+        if isinstance(cold, CandidateFailure):
+            return cold
+        timing, claim = cold
+        warm = self._warm(timing.median_ns)
+        if isinstance(warm, CandidateFailure):
+            return warm
+        warm_times, warm_claim = warm
+        kept = self._verify(key=0, call_count=_WARM_CALLS)
+        if isinstance(kept, CandidateFailure):
+            return kept
+        of_clock = self._clocked(claim, warm_claim, timing)
+        seen = self._seen_from_outside(claim.best_ns)
+        if isinstance(seen, CandidateFailure):
+            return seen
+        failures = (failure_of(v.verdict, self._draw.workload) for v in self._verdicts)
+        wrong = next(filter(None, failures), None)
+        return ForeignTimings(
+            timing=timing,
+            warm_timing=_timing(warm_times, StopReason.MAX_SAMPLES, is_cold=False),
+            verdicts=tuple(self._verdicts),
+            checks=(*(c for v in self._verdicts for c in v.verdict.checks), *of_clock.checks, seen),
+            findings=of_clock.suspicions,
+            failure=wrong or of_clock.failure or _failure_of(seen),
+        )
+
+    def _cold(self) -> tuple[Timing, Claim] | CandidateFailure:
+        settings = self._settings
+        taken: list[tuple[ForeignTimes, Claim]] = []
+        started = time.monotonic()
+        while (reason := self._finished(taken, time.monotonic() - started)) is None:
+            key = secrets.randbits(63)
+            asked = self._ask(1, flush_bytes=settings.flush_bytes, key=key)
+            if isinstance(asked, CandidateFailure):
+                return asked
+            taken.append(asked)
+            if secrets.randbelow(len(taken)) < _VERIFIED:
+                kept = self._verify(key=key, call_count=1)
+                if isinstance(kept, CandidateFailure):
+                    return kept
+                if failure_of(kept.verdict, self._draw.workload) is not None:
+                    reason = StopReason.BUDGET
+                    break
+        samples = ForeignTimes(
+            samples_ns=tuple(t for times, _ in taken for t in times.samples_ns),
+            device_ns=tuple(t for times, _ in taken for t in times.device_ns),
+            host_ns=tuple(t for times, _ in taken for t in times.host_ns),
+        )
+        claim = Claim(
+            samples_ns=samples.samples_ns,
+            warmup_count=0,
+            wall_ns=sum(c.wall_ns for _, c in taken),
+            waiting_ns=sum(c.waiting_ns for _, c in taken),
+            busy_ns=sum(c.busy_ns for _, c in taken),
+        )
+        return _timing(samples, reason, is_cold=True), claim
+
+    def _warm(self, cold_median_ns: float) -> tuple[ForeignTimes, Claim] | CandidateFailure:
+        """Measure with warm caches; again where it does not fit the clock or the cold median."""
+        for pause_seconds in _PAUSES_SECONDS:
+            time.sleep(pause_seconds)
+            taken = self._ask(_WARM_CALLS, flush_bytes=0, key=0)
+            if isinstance(taken, CandidateFailure):
+                return taken
+            if adds_up(taken[1]) and not is_far_below(cold_median_ns, taken[1]):
+                break
+        return taken
+
+    def _finished(
+        self, taken: list[tuple[ForeignTimes, Claim]], seconds: float
+    ) -> StopReason | None:
+        """Return why there are samples enough, as the loop of other candidates would."""
+        settings, count = self._settings, len(taken)
+        if count >= settings.max_samples:
+            return StopReason.MAX_SAMPLES
+        if count >= settings.min_samples and seconds >= settings.min_seconds:
+            samples = tuple(times.samples_ns[0] for times, _ in taken)
+            median_ns, (lower, upper) = median_interval(samples)
+            if upper - lower <= 2.0 * settings.target_half_width * median_ns:
+                return StopReason.CONVERGED
+        if count and seconds >= settings.seconds:
+            return StopReason.BUDGET
+        return None
+
+    def _ask(
+        self, call_count: int, *, flush_bytes: int, key: int, is_empty: bool = False
+    ) -> tuple[ForeignTimes, Claim] | CandidateFailure:
+        """Return times of some calls, with what the supervisor's clock and Linux say of them."""
+        request = ForeignTimeRequest(
+            workload=self._draw.workload,
+            call_count=call_count,
+            flush_bytes=flush_bytes,
+            redraw_key=key,
+            is_empty=is_empty,
+        )
+        before = CoreTimes.of(self._process.process_id)
+        started = time.perf_counter_ns()
+        answer = ask_candidate(
+            self._process, request, ForeignTimes, seconds=self._run_seconds, doing="timing a call"
+        )
+        wall_ns = float(time.perf_counter_ns() - started)
+        after = CoreTimes.of(self._process.process_id)
+        if isinstance(answer, CandidateFailure):
+            return answer
+        times: ForeignTimes = answer.message
+        claim = Claim(
+            samples_ns=times.samples_ns,
+            host_ns=times.host_ns if self._is_timed_by_events else (),
+            warmup_count=0,
+            wall_ns=wall_ns,
+            waiting_ns=after.waiting_since(before),
+            busy_ns=after.busiest_since(before),
+        )
+        return times, claim
+
+    def _verify(self, *, key: int, call_count: int) -> KeptVerdict | CandidateFailure:
+        """Have the outputs of the last call, and let the judge compare them."""
+        answer = ask_candidate(
+            self._process,
+            KeepRequest(workload=self._draw.workload),
+            DoneReply,
+            seconds=self._run_seconds,
+            doing="handing over the outputs of a timed call",
+        )
+        if isinstance(answer, CandidateFailure):
+            return answer
+        claimed = KeptClaim(
+            call_draws_seed=0,  # one set and one call: there is nothing to draw
+            redraw_key=key,
+            set_count=1,
+            keep_count=1,
+            warmup_count=0,
+            call_count=call_count,
+            has_guests=False,
+            redraws_parameters=False,
+        )
+        kept = (KeptOutput(seed=0, slot=0),)
+        verdict = self._judge.verify_kept(self._draw.draw, kept, claimed)
+        self._verdicts.append(verdict)
+        return verdict
+
+    @property
+    def _is_timed_by_events(self) -> bool:
+        return backend_of(self._device.language).is_timed_by_events
+
+    def _clocked(self, cold: Claim, warm: Claim, timing: Timing) -> ClockResult:
+        floor = floor_ns(self._admission.traffic_bound_ns, self._peaks, in_cache=False)
+        return clocked(
+            cold,
+            warm,
+            workload=self._draw.workload,
+            median_ns=timing.median_ns,
+            floor=floor,
+            believed_share=backend_of(self._device.language).believed_share,
+        )
+
+    def _seen_from_outside(self, best_ns: float) -> Check | CandidateFailure:
+        """Return whether the shortest sample accounts for what a call adds to the time outside.
+
+        By the shortest of several: whatever else runs only makes them longer.
+        """
+        for pause_seconds in _PAUSES_SECONDS:
+            time.sleep(pause_seconds)
+            passed: dict[bool, list[float]] = {False: [], True: []}
+            for is_empty in random.SystemRandom().sample([False, True] * _ROUNDS, 2 * _ROUNDS):
+                asked = self._ask(
+                    1,
+                    flush_bytes=self._settings.flush_bytes,
+                    key=secrets.randbits(63),
+                    is_empty=is_empty,
+                )
+                if isinstance(asked, CandidateFailure):
+                    return asked
+                passed[is_empty].append(asked[1].wall_ns)
+            call_ns, empty_ns = min(passed[False]), min(passed[True])
+            is_enough = best_ns >= _ACCOUNTED_SHARE * (call_ns - empty_ns - _SLACK_NS)
+            if is_enough:
+                break
+        figures = {"best_sample_ns": best_ns, "outside_ns": call_ns, "empty_outside_ns": empty_ns}
+        return Check(
+            kind=CheckKind.CLOCK,
+            result=CheckResult.PASSED if is_enough else CheckResult.FAILED,
+            workload=self._draw.workload,
+            figures=tuple(Figure(name=n, value=v) for n, v in figures.items()),
+            note="the supervisor's clock around calls, and around all of it but the call",
+        )
+
+
+def _failure_of(seen: Check) -> CandidateFailure | None:
+    if seen.result is not CheckResult.FAILED:
+        return None
+    finding = Finding(
+        kind=FindingKind.IMPOSSIBLE_TIME,
+        severity=Severity.ERROR,
+        message="calls take far longer by the supervisor's clock than the process says",
+        evidence=seen.figures,
+    )
+    return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+
+
+def _timing(times: ForeignTimes, reason: StopReason, *, is_cold: bool) -> Timing:
+    median_ns, interval = median_interval(times.samples_ns)
+    return Timing(
+        samples_ns=times.samples_ns,
+        device_ns=times.device_ns,
+        host_ns=times.host_ns,
+        median_ns=median_ns,
+        ci95_ns=interval,
+        stop_reason=reason,
+        is_cold=is_cold,
+        warmup_count=0,
+        discarded_count=0,
+    )

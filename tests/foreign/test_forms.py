@@ -1,0 +1,75 @@
+"""Functions of other suites are called as there: with one tuple, or with their outputs."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from evaluator_svc.evaluator import LocalEvaluator
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.foreign import ForeignRequest, ForeignSource
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.task import Task
+from kernel_foundry.sdk.foreign_file import python_of, solution_of
+
+pytestmark = pytest.mark.sycl  # the device whose host torch works on
+
+_TASK = Task(
+    name="blend",
+    reference="""
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, y, factor):
+        return x * factor + torch.sin(y)
+
+def get_inputs():
+    return [torch.randn(40, 64), torch.randn(40, 64), 0.75]
+""",
+)
+
+
+def _solution(body: str, **spec: object) -> ForeignSource:
+    spec = {"language": "python", "entry_point": "part/main.py::run", **spec}
+    sources = [
+        {"path": "part/main.py", "content": f"import torch\nfrom part.other import sin\n{body}"},
+        {"path": "part/other.py", "content": "import torch\nsin = torch.sin\n"},
+    ]
+    return solution_of(json.dumps({"spec": spec, "sources": sources}), "s.json")
+
+
+SOURCES = {
+    "custom_kernel": python_of(
+        "def custom_kernel(data):\n    x, y, factor = data\n    return x * factor + y.sin()", "k.py"
+    ),
+    "into outputs": _solution("def run(x, y, factor, out): out.copy_(x * factor).add_(sin(y))"),
+    "returned": _solution(
+        "def run(x, y, factor): return x * factor + sin(y)", destination_passing_style=False
+    ),
+}
+
+
+@pytest.fixture
+def judge(local_evaluator: Callable[[str], LocalEvaluator]):  # type: ignore[no-untyped-def]
+    """Return what judges a kernel of others."""
+
+    async def judged(source: ForeignSource) -> Evaluation:
+        limits = EvaluationLimits(build_seconds=60.0, run_seconds=60.0, timing_seconds=0.05)
+        request = ForeignRequest(task=_TASK, device="", source=source, limits=limits)
+        return await local_evaluator("sycl").evaluate_foreign(request)
+
+    return judged
+
+
+@pytest.mark.parametrize("form", SOURCES)
+async def test_a_function_is_called_as_in_its_suite(judge, form: str) -> None:  # type: ignore[no-untyped-def]
+    """Also with files beside its own."""
+    verdict = await judge(SOURCES[form])
+    assert verdict.passed, "; ".join(finding.message for finding in verdict.findings)
+
+
+async def test_outputs_that_are_not_written_are_wrong(judge) -> None:  # type: ignore[no-untyped-def]
+    """They hold what no reference computes."""
+    verdict = await judge(_solution("def run(x, y, factor, out): out[1:] = x[1:]"))
+    assert verdict.outcome is EvaluationOutcome.WRONG_RESULT
