@@ -23,11 +23,11 @@ _CLOSED: Final = {
 """Codes in the tool's errors after which no later try can succeed."""
 _DRIVER_OPTIONS: Final = Path("/proc/driver/nvidia/params")
 _FOR_ADMINS: Final = "RmProfilingAdminOnly: 1"
-_READING_SECONDS: Final = 10.0
-"""Of one page of the report."""
+_READING_SHARE: Final = 0.3
+"""Of the seconds, kept for reading the report's two pages."""
 _MAX_LAUNCHES: Final = 16
 LEAST_SECONDS: Final = 8.0
-"""With less the tool is not started: it takes about 6 s for a short kernel, reports included.
+"""With less the tool is not started: it takes 4 to 5 s for a short kernel, and 2 s for its report.
 Source: measured on an H100."""
 
 
@@ -65,7 +65,7 @@ def profile(
     Args:
         command: What is run; its kernels count from cuProfilerStart on.
         environment: All of its environment.
-        seconds: What the command may take under the tool.
+        seconds: What all of it may take.
     """
     tool = find(NCU, _VARIABLE)
     if tool is None:
@@ -78,8 +78,9 @@ def profile(
             *("--launch-count", str(_MAX_LAUNCHES), "--metrics", ",".join(METRICS)),
         )
         try:
-            done = run((tool, *options, *command), environment, seconds=seconds)
-            pages = _pages(tool, report, environment)
+            measuring_seconds = (1 - _READING_SHARE) * seconds
+            done = run((tool, *options, *command), environment, seconds=measuring_seconds)
+            pages = _pages(tool, report, environment, seconds=_READING_SHARE * seconds / 2)
         except OSError as error:
             return ProfilerResult(reason=f"{NCU} was not used: {error.strerror}")
     measured = launches(pages[0])
@@ -88,14 +89,14 @@ def profile(
     return ProfilerResult(launches=measured, lines=line_samples(pages[1]))
 
 
-def _pages(tool: str, report: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """The raw and the source page of a report; empty where there is none."""
+def _pages(
+    tool: str, report: str, environment: Mapping[str, str], *, seconds: float
+) -> tuple[str, str]:
+    """The raw and the source page of a report, each read within `seconds`; else empty."""
     if not Path(report).exists():
         return "", ""
     raw, source = (
-        run(
-            (tool, "--import", report, "--csv", *options), environment, seconds=_READING_SECONDS
-        ).output
+        run((tool, "--import", report, "--csv", *options), environment, seconds=seconds).output
         for options in (
             ("--page", "raw", "--print-units", "base"),
             ("--page", "source", "--print-source", "cuda,sass"),

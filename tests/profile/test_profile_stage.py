@@ -10,6 +10,7 @@ from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.pipeline.profile.instruction_mix import instruction_mix
 from evaluator_svc.pipeline.profile.profile_stage import leads
 from kernel_foundry.domain.evaluation import Evaluation, StopReason, Timing, WorkloadResult
+from kernel_foundry.domain.profile import PROFILE_SECONDS
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.plan.candidate_text import split
@@ -34,19 +35,33 @@ TASK = Task(
     workloads=(Workload(name="default"),),
     library_ops=("matmul",),
 )
-CANDIDATE = split("""```sycl
+PLAN = """```python
+def launch(x, y, out):
+    product = ops.matmul(x, y)
+    relu[cdiv(out.numel(), 64), 64](product, out, out.numel())
+```
+"""
+ON_CPU = split(
+    """```sycl
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
 void relu(const float* __restrict__ from, float* __restrict__ to, int count) {
   const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
   if (i < count) to[i] = sycl::fmax(from[i], 0.0f);
 }
 ```
-```python
-def launch(x, y, out):
-    product = ops.matmul(x, y)
-    relu[cdiv(out.numel(), 64), 64](product, out, out.numel())
+"""
+    + PLAN
+)
+ON_GPU = split(
+    """```cuda
+extern "C" __global__ void relu(const float* from, float* to, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) to[i] = fmaxf(from[i], 0.0f);
+}
 ```
-""")
+"""
+    + PLAN
+)
 
 
 @pytest.mark.sycl
@@ -59,7 +74,7 @@ def test_a_call_on_the_processor_has_counters_or_a_reason(
         request = EvaluationRequest(
             task=TASK,
             device="sycl:0",
-            source=CANDIDATE,
+            source=ON_CPU,
             limits=EvaluationLimits(timing_seconds=0.05),
         )
         return asyncio.run(evaluator.evaluate(dataclasses.replace(request, **others)))
@@ -90,6 +105,41 @@ def test_a_call_on_the_processor_has_counters_or_a_reason(
 
     behind = judged(profile_seconds=1.0, stop_above_ns=(0.5 * profile.call_ns,))
     assert behind.profile is None
+
+
+@pytest.mark.gpu
+def test_a_call_on_a_gpu_has_counters_of_own_and_library_kernels(
+    local_evaluator: Callable[[str], LocalEvaluator],
+) -> None:
+    request = EvaluationRequest(
+        task=TASK,
+        device="cuda:0",
+        source=ON_GPU,
+        limits=EvaluationLimits(timing_seconds=0.05),
+        profile_seconds=PROFILE_SECONDS,
+    )
+
+    evaluation = asyncio.run(local_evaluator("cuda").evaluate(request))
+
+    assert evaluation.passed, evaluation.findings
+    profile = evaluation.profile
+    assert profile is not None
+    if profile.reason:
+        kernel = next(k for k in profile.kernels if k.kernel == "relu")
+        assert kernel.registers > 0
+        assert {share.name for share in kernel.instructions} >= {"global memory", "branches"}
+        pytest.skip(profile.reason)
+    assert profile.tool == "ncu"
+    assert {k.is_library for k in profile.kernels} == {False, True}
+    own = next(k for k in profile.kernels if not k.is_library)
+    assert own.kernel == "relu"
+    assert {unit.name for unit in own.units} >= {"DRAM", "L2", "SM", "tensor pipe", "FMA pipe"}
+    assert own.stalls
+    assert own.occupancy is not None
+    assert own.registers > 0
+    assert {line.file for line in profile.lines} == {""}
+    assert {line.line for line in profile.lines} <= {1, 2, 3, 4}
+    assert any(line.stall for line in profile.lines)
 
 
 def _result(time_ns: float) -> WorkloadResult:

@@ -1,5 +1,6 @@
 """A candidate is run again from a folder: on a driver that needs no GPU, and on real GPUs."""
 
+import dataclasses
 import os
 import subprocess
 from pathlib import Path
@@ -184,6 +185,21 @@ def test_native_code_is_never_run_again(tmp_path: Path) -> None:
     load.write_text(load.read_text().replace('"cuda:0"', '"sycl:0"'))
 
     assert replayed(tmp_path, dict(os.environ)).returncode == 2
+
+
+def test_library_calls_of_the_plan_run_again(tmp_path: Path) -> None:
+    """For the profiler; on a device whose memory is the host's, where kernels do nothing."""
+    put = replay_input("y = ops.matmul(x, x)\n    scale[1, 32](y, out, 2.0, 1)")
+    on_host = dataclasses.replace(
+        put.load, device=dataclasses.replace(put.load.device, id="null:0"), library_ops=("matmul",)
+    )
+    compiler = native.device_kind("null").open_compiler(0, "")
+    built = compiler.compile(source="", options=[], kernels=["scale"])
+    write(tmp_path, dataclasses.replace(put, load=on_host, codes=(built.code,)))
+
+    done = replayed(tmp_path, dict(os.environ))
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.gpu
