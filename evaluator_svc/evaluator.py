@@ -33,7 +33,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.device import Capabilities, IsolationReport, Peaks
+from kernel_foundry.domain.device import Capabilities, DeviceLoad, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.foreign import ForeignRequest
@@ -204,6 +204,7 @@ class LocalEvaluator:
             versions=_versions(),
             processes=processes,
             profilers=tuple(site.profiler for site in sites),
+            loads=tuple(DeviceLoad(device=s.spec.id, pending=s.pending) for s in sites),
         )
 
     def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:

@@ -10,6 +10,7 @@ from kernel_foundry.cli.main import EXIT_MISSING_PART
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.device import Capabilities, Peaks
+from kernel_foundry.domain.device_class import device_class, is_of_fleet
 from kernel_foundry.domain.plain import to_plain
 
 
@@ -22,11 +23,14 @@ def command(as_json: bool, **targets: Any) -> int:
     For each kind of process that meets a candidate: the mechanisms in force, its limits, and what
     is missing and why.
 
-    Exit code 3 when there is no device to run on.
+    Of several evaluators also the class of each device (times compare within one), the calls that
+    use it or wait for it, and the evaluators that get no work. Exit code 3 when there is no device
+    to run on.
 
     \b
     kfoundry devices
     kfoundry devices --evaluator gpuhost:50051 --json
+    kfoundry devices --evaluator gpu1:50051,gpu2:50051
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         capabilities = foundry.capabilities()
@@ -38,10 +42,22 @@ def command(as_json: bool, **targets: Any) -> int:
 
 
 def _show(console: PrintableConsole, capabilities: Capabilities) -> None:
-    table = Table("device", "name", "compute units", "local memory", "cache", "measured peaks")
+    is_fleet = any(is_of_fleet(device.id) for device in capabilities.devices)
+    pending = {load.device: load.pending for load in capabilities.loads}
+    table = Table(
+        "device",
+        *(["class", "calls"] if is_fleet else []),
+        "name",
+        "compute units",
+        "local memory",
+        "cache",
+        "measured peaks",
+    )
     for device in capabilities.devices:
+        more = [device_class(device), str(pending.get(device.id, 0))] if is_fleet else []
         table.add_row(
             device.id,
+            *more,
             f"{device.name} ({device.driver_version})",
             str(device.compute_units),
             f"{device.shared_bytes >> 10} KiB",

@@ -8,6 +8,7 @@ import click
 
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.domain.agents import permit
+from kernel_foundry.domain.device_class import CLASS_NAME, own_id
 from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import LOCAL, SPAWN, Targets
@@ -66,7 +67,8 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             envvar="KERNEL_FOUNDRY_EVALUATOR",
             metavar="TARGET",
-            help=f"Where the evaluator is: {_WHERE}",
+            help=f"Where the evaluator is: {_WHERE} Several: HOST:PORT,HOST:PORT or a fleet "
+            "file (.yaml), see docs/fleet.md.",
         ),
     ):
         command = option(command)
@@ -154,21 +156,24 @@ def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
     """Return (device id, evaluator target): a --device that is an address names an evaluator.
 
     "cuda:1" is a device of the evaluator, "cuda" the least busy one of the kind;
-    "gpuhost:50051" is another evaluator's address.
+    "gpuhost:50051" is another evaluator's address. Of a fleet, "cuda:nvidia-h200-1f0c9a7e" is a
+    class, and "cuda:1@gpuhost:50051" one device.
 
     Raises:
         click.BadParameter: it is none of these.
     """
-    kind, _, number = device.partition(":")
+    kind, _, number = own_id(device).partition(":")
     is_kind = kind in ("sycl", "cuda", "null")
-    if not device or (is_kind and (number.isdigit() or device == kind)):
+    is_device = number.isdigit() or device == kind or CLASS_NAME.fullmatch(device) is not None
+    if not device or (is_kind and is_device):
         return device, evaluator_target
     port = device.rpartition(":")[2] if ":" in device else ""
     has_port = port.isdigit() and int(port) > 0
     is_address = device in (LOCAL, SPAWN) or device.startswith("unix:") or has_port
     if is_kind or not is_address:
         raise click.BadParameter(
-            f"{device!r}: expected a device such as sycl:0 or cuda:0, a kind such as cuda, or an "
+            f"{device!r}: expected a device such as sycl:0 or cuda:0, a kind such as cuda, a class "
+            "of a fleet's devices, or an "
             "evaluator's address (HOST:PORT or unix:/PATH); "
             f"`{as_called('devices')}` lists devices",
             param_hint="--device",

@@ -53,7 +53,8 @@ class DeviceSpec:
     """A device and the facts that prompts, plans and bounds need."""
 
     id: str
-    """Such as "sycl:0", "cuda:1" or "null:0"."""
+    """Such as "sycl:0", "cuda:1" or "null:0"; a fleet's has the name of its evaluator behind it, as
+    in "cuda:1@gpuhost:50051"."""
     language: Language
     name: str
     vendor: str
@@ -73,6 +74,13 @@ class DeviceSpec:
     """None until measured."""
     unit_limits: UnitLimits | None = None
     """None where the device does not tell (CPUs)."""
+    clock_policy: str = ""
+    """How its clocks are set, in its operator's words ("locked at 1980 MHz"); empty: not known."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the device, such as "sycl", "cuda" or "null"."""
+        return self.id.partition(":")[0]
 
     @property
     def flush_bytes(self) -> int:
@@ -116,6 +124,16 @@ class IsolationReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceLoad:
+    """How busy a device is."""
+
+    device: str
+    """Its id."""
+    pending: int
+    """Calls that use it or wait for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What one evaluator offers."""
 
@@ -130,3 +148,5 @@ class Capabilities:
     profilers: tuple[Availability, ...] = ()
     """One for each device: the counters that profiles read there, or why there are none; its kind
     is the device and the tool, such as "cuda:0 ncu"."""
+    loads: tuple[DeviceLoad, ...] = ()
+    """One for each device; empty where it is not known."""

@@ -63,6 +63,7 @@ class FindingKind(StrEnum):
     LOADED_HOST = "loaded_host"
     PREPARE_TIME = "prepare_time"
     SCHEDULE = "schedule"
+    HOST_LOST = "host_lost"
 
 
 OF_THE_MOMENT: Final = (FindingKind.BASELINE_DRIFT, FindingKind.LOADED_HOST)

@@ -38,7 +38,7 @@ class EvaluationRequest:
     task: Task
     device: str
     """Device id; a kind alone ("cuda") takes its least busy device; "" the first device that
-    speaks the candidate's language."""
+    speaks the candidate's language. Of a fleet also a class (`domain.device_class`)."""
     source: KernelSource
     configuration: tuple[Setting, ...] = ()
     """TUNE values that differ from the defaults."""

@@ -16,6 +16,7 @@ from typing import Any, Final
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.device_class import own_id
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 from kernel_foundry.domain.task import Task
@@ -40,7 +41,7 @@ class EvidenceRecord:
     source: KernelSource
     evaluation: Evaluation
     """Its `swept_count` is 0, it is not `is_final`, and it has no profile: a search sets these once
-    it is signed."""
+    it is signed. Its `device` is the id by which its evaluator knows it: a fleet adds the name."""
 
     @property
     def attestation(self) -> Attestation:
@@ -81,7 +82,13 @@ def record_of(task: Task, source: KernelSource, evaluation: Evaluation) -> Evide
         raise _unsigned(evaluation)
     if source.digest != evaluation.candidate:
         raise InvalidArgumentError("the verdict is on another candidate", field="candidate")
-    signed = dataclasses.replace(evaluation, swept_count=0, is_final=False, profile=None)
+    signed = dataclasses.replace(
+        evaluation,
+        device=own_id(evaluation.device),
+        swept_count=0,
+        is_final=False,
+        profile=None,
+    )
     return EvidenceRecord(task=task, source=source, evaluation=signed)
 
 

@@ -17,6 +17,8 @@ from kernel_foundry.exported_form import FormReport, FormRequest
 from kernel_foundry.paths import exchanges_dir, generator_store_url, prompts_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.scratch import remove_leftovers, scratch_folder
+from kernel_foundry.sdk.fleet.fleet import Fleet
+from kernel_foundry.sdk.fleet.membership import fleet_source
 
 if TYPE_CHECKING:
     from archive_svc.run.replay import RunReplay as RunReplay  # noqa: PLC0414  sdk.replay has it from here
@@ -38,6 +40,7 @@ class Targets:
     """Where each service is: `local`, `spawn`, `unix:/path` or `host:port`."""
 
     evaluator: str = LOCAL
+    """Or several: `host:port,host:port`, or the path of a fleet file (`sdk/fleet`)."""
     archive: str = LOCAL
     generator: str = LOCAL
     store: str = ""
@@ -88,10 +91,14 @@ class Directory:
         Raises:
             IsolationUnavailableError: nothing isolates candidates here and no flag allows that.
             ServiceUnavailableError: a spawned one did not start.
+            InvalidArgumentError: what should name a fleet does not.
         """
         if self._evaluator is None:
             target = self._targets.evaluator
-            if target == LOCAL:
+            source = fleet_source(target)
+            if source is not None:
+                self._evaluator = Fleet(source, self._member)
+            elif target == LOCAL:
                 self._evaluator = _local_evaluator(self._targets.unsafe_no_sandbox)
             else:
                 from kernel_foundry.rpc.evaluator import RemoteEvaluator
@@ -100,6 +107,15 @@ class Directory:
                 self._evaluator = RemoteEvaluator(address, _options(target))
             self._stack.push_async_callback(self._evaluator.close)
         return self._evaluator
+
+    def _member(self, address: str) -> Evaluator:
+        """One evaluator of a fleet, which tries again elsewhere itself."""
+        if address == LOCAL:
+            return _local_evaluator(self._targets.unsafe_no_sandbox)
+        from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
+        from kernel_foundry.rpc.evaluator import RemoteEvaluator
+
+        return RemoteEvaluator(address, CallOptions(retry=RetryPolicy(attempts=1)))
 
     async def archive(self) -> Archive:
         """Return the archive; raises StoreUnavailableError or CorruptArchiveError as it does."""

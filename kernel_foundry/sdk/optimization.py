@@ -12,6 +12,7 @@ from typing import Final
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Run, RunBudget, RunSpec, RunState
+from kernel_foundry.domain.device_class import kept_to_class, ways_to_ask
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.domain.model_limit import ModelLimit, limits_text
@@ -49,13 +50,18 @@ async def optimize(
     in_flight: int = 2,
     without: tuple[str, ...] = (),
     start_from: Sequence[Path | str] = (),
+    judging: int | None = None,
 ) -> RunResult:
-    """Begin a run and search until its budget ends it; see `client.Foundry.optimize`."""
+    """Begin a run and search until its budget ends it; see `client.Foundry.optimize`.
+
+    `judging` is how many evaluations are made at once; None: as many as keep the devices busy.
+    """
     # Before the admission, which takes its time.
     await services.generator.check_models(models)
     judge = device or language.value
     # A run that cannot begin is not left in the store; the admission itself is cached.
     admission = await services.evaluator.admit(task, judge)
+    judge = kept_to_class(judge, admission.device)
     able, left_out = await able_models(services.generator, models, admission)
     if not able:
         unable = ", ".join(limit.model for limit in left_out)
@@ -93,7 +99,7 @@ async def optimize(
         operators=operators,
     )
     created = await services.archive.create_run(spec)
-    return await _evolve(services, created, budget, limits, in_flight, listener)
+    return await _evolve(services, created, budget, limits, in_flight, listener, judging)
 
 
 async def resume(
@@ -106,8 +112,9 @@ async def resume(
     models: tuple[str, ...] = (),
     strategy: str = "",
     in_flight: int = 2,
+    judging: int | None = None,
 ) -> RunResult:
-    """Go on with a run as it was started; see `client.Foundry.resume`."""
+    """Go on with a run as it was started; see `client.Foundry.resume`, and `optimize` above."""
     found = await services.archive.get_run(run)
     whole = _resumed(found, budget)
     if models:
@@ -118,7 +125,7 @@ async def resume(
         strategy=strategy or found.spec.strategy,
     )
     going_on = replace(found, spec=spec)
-    return await _evolve(services, going_on, whole, limits, in_flight, listener)
+    return await _evolve(services, going_on, whole, limits, in_flight, listener, judging)
 
 
 async def able_models(
@@ -138,6 +145,7 @@ async def _evolve(
     limits: EvaluationLimits,
     in_flight: int,
     listener: Listener,
+    judging: int | None,
 ) -> RunResult:
     holder = new_holder()
     started_s = time.monotonic()
@@ -146,7 +154,8 @@ async def _evolve(
         return budget.left_after(time.monotonic() - started_s)
 
     # Before the lease, which an evaluator that is away would leave to run out.
-    judging = await _evaluations_at_once(services.evaluator, run.spec)
+    at_once = await _evaluations_at_once(services.evaluator, run.spec)
+    judging = judging or at_once
     async with held(services.archive, run.spec.name, holder, left) as finish:
         evolution = Evolution(
             evaluator=services.evaluator,
@@ -164,14 +173,18 @@ async def _evolve(
 
 
 async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
-    """How many evaluations keep the run's devices busy.
+    """How many evaluations keep the run's devices busy."""
+    devices = (await evaluator.capabilities()).devices
+    matching = [d for d in devices if spec.device in ways_to_ask(d)]
+    return max(len(matching), 1) * evaluations_of_a_device(spec.language)
+
+
+def evaluations_of_a_device(language: Language) -> int:
+    """Return how many evaluations keep one device busy.
 
     On a GPU one candidate is built while another is measured; on the CPU both need its cores.
     """
-    devices = (await evaluator.capabilities()).devices
-    matching = [d for d in devices if spec.device in (d.id, d.id.partition(":")[0])]
-    each = _EVALUATIONS_OF_A_GPU if spec.language is Language.CUDA else 1
-    return max(len(matching), 1) * each
+    return _EVALUATIONS_OF_A_GPU if language is Language.CUDA else 1
 
 
 def _resumed(run: Run, budget: Budget) -> Budget:

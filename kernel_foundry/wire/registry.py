@@ -98,6 +98,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         device.Capabilities: capabilities_pb2.Capabilities,
         device.DeviceSpec: device_pb2.DeviceSpec,
         device.IsolationLimit: capabilities_pb2.IsolationLimit,
+        device.DeviceLoad: capabilities_pb2.DeviceLoad,
         device.IsolationReport: capabilities_pb2.IsolationReport,
         device.MatrixRate: device_pb2.MatrixRate,
         device.Peaks: device_pb2.Peaks,

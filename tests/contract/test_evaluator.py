@@ -1,4 +1,7 @@
-"""What every evaluator promises: the fake and the real one, each behind a UNIX socket too."""
+"""What every evaluator promises: the fake, the real one, two of them as a fleet.
+
+Each behind a UNIX socket too.
+"""
 
 import asyncio
 import dataclasses
@@ -17,6 +20,8 @@ from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
+from kernel_foundry.sdk.fleet.fleet import Fleet
+from kernel_foundry.sdk.fleet.membership import FixedSource
 from kernel_foundry.testing.evaluator import FakeEvaluator
 
 LOG_LIMIT_CHARS = 64 * 1024
@@ -46,20 +51,31 @@ class Shared:
         self.capabilities = evaluator.capabilities
         self.admit = evaluator.admit
         self.evaluate = evaluator.evaluate
+        self.evaluate_foreign = evaluator.evaluate_foreign
         self.sweep = evaluator.sweep
+        self.probe = evaluator.probe
 
     async def close(self) -> None:
         """Leave it open."""
 
 
-@pytest.fixture(params=["fake", "null", pytest.param("sycl", marks=pytest.mark.sycl)])
+def fleet_of_two(evaluator: Evaluator) -> Fleet:
+    """A fleet whose members are one evaluator, twice."""
+    return Fleet(FixedSource(("a:1", "b:1")), lambda _address: Shared(evaluator))
+
+
+@pytest.fixture(params=["fake", "null", pytest.param("sycl", marks=pytest.mark.sycl), "fleet"])
 async def evaluator(
     request: pytest.FixtureRequest, reach, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[Evaluator]:
     """Each implementation, reached each way."""
-    implementation: Evaluator = (
-        FakeEvaluator() if request.param == "fake" else Shared(local_evaluator(request.param))
-    )
+    implementation: Evaluator
+    if request.param == "fake":
+        implementation = FakeEvaluator()
+    elif request.param == "fleet":
+        implementation = fleet_of_two(local_evaluator("null"))
+    else:
+        implementation = Shared(local_evaluator(request.param))
     async with reach(implementation, evaluator_service, RemoteEvaluator) as reached:
         yield reached
 
@@ -71,7 +87,7 @@ async def _device(evaluator: Evaluator) -> DeviceSpec:
 async def test_capabilities_name_devices_and_isolation(evaluator: Evaluator) -> None:
     """There is a device, its kind is available, and isolation is reported."""
     capabilities = await evaluator.capabilities()
-    kinds = {device.id.partition(":")[0] for device in capabilities.devices}
+    kinds = {device.kind for device in capabilities.devices}
     assert kinds == {a.kind for a in capabilities.availability if a.available}
     assert all(a.reason for a in capabilities.availability if not a.available)
     assert capabilities.isolation.mechanisms or capabilities.isolation.missing

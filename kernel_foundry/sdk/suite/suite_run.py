@@ -15,6 +15,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from kernel_foundry.domain.archive import LEASE_SECONDS, Run, RunBudget, RunState
+from kernel_foundry.domain.device_class import (
+    device_class,
+    is_of_fleet,
+    kept_to_class,
+    ways_to_ask,
+)
 from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.errors import (
     BackendUnavailableError,
@@ -37,7 +43,7 @@ from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, RunResult
-from kernel_foundry.sdk.optimization import optimize, resume
+from kernel_foundry.sdk.optimization import evaluations_of_a_device, optimize, resume
 from kernel_foundry.sdk.suite.budget_shares import left_of, minutes_share, share, whole_share
 from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
 from kernel_foundry.sdk.suite.progress import (
@@ -96,22 +102,30 @@ async def run_suite(
 
 
 async def devices_of(evaluator: Evaluator, named: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ids of the evaluator's devices that are named, or of a kind that is.
+    """Return what a run at a time asks for: a device for each one that is named, or of a kind.
+
+    Of a fleet a kind is the class of its first device, and each of the class's devices stands for
+    one run at a time on the class: a run goes on when its evaluator leaves the fleet.
 
     Raises:
         BackendUnavailableError: there is none of a name.
     """
-    there = [device.id for device in (await evaluator.capabilities()).devices]
-    found: dict[str, None] = {}
+    there = (await evaluator.capabilities()).devices
+    found: dict[str, str] = {}
     for name in named:
-        matching = [one for one in there if name in (one, one.partition(":")[0])]
+        matching = [device for device in there if name in ways_to_ask(device)]
         if not matching:
+            known = ", ".join(device.id for device in there) or "none"
             raise BackendUnavailableError(
-                f"the evaluator has no device {name}, only {', '.join(there) or 'none'}",
-                device=name,
+                f"the evaluator has no device {name}, only {known}", device=name
             )
-        found |= dict.fromkeys(matching)
-    return tuple(found)
+        if is_of_fleet(matching[0].id):
+            first = device_class(matching[0])
+            alike = [device for device in matching if device_class(device) == first]
+            found |= {d.id: kept_to_class(name, d) for d in alike}
+        else:
+            found |= {device.id: device.id for device in matching}
+    return tuple(found.values())
 
 
 class _SuiteRun:
@@ -138,7 +152,7 @@ class _SuiteRun:
                 for e in suite.entries
                 if e.state is EntryState.BEGUN and e.progress.device == device
             )
-            for device in devices
+            for device in dict.fromkeys(devices)
         }
         self._used_before_s = suite.used_seconds
         self._started_s = time.monotonic()
@@ -260,6 +274,7 @@ class _SuiteRun:
                 # Runs of a suite are compared: none of them may begin with another's winner.
                 without=tuple(dict.fromkeys((*plan.without, SHELF))),
                 start_from=starting_points(plan.start_from, entry.task.name, self._store),
+                judging=evaluations_of_a_device(plan.language),
                 listener=listen,
             )
             self._take(entry, ended)
@@ -274,6 +289,7 @@ class _SuiteRun:
             budget=Budget() if found.budget else budget,
             limits=plan.limits,
             in_flight=plan.in_flight,
+            judging=evaluations_of_a_device(plan.language),
             listener=listen,
         )
         self._take(entry, ended)

@@ -1,0 +1,1 @@
+"""Several evaluators as one: `fleet.Fleet` implements `kernel_foundry.ports.Evaluator`."""
