@@ -94,6 +94,8 @@ class FarElements:
     """Whether most of the far ones hold one and the same value."""
     element_count: int
     """Elements that were looked at."""
+    least: float
+    """The relative error from which an element is far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,8 +61,8 @@ MEASURED_RULES: Final = (
         subject=Subject.NUMBERS,
         rule_class=RuleClass.REJECT,
         refusal=FindingKind.MISMATCH,
-        catches="1 output in 1024 or more that is off by more than an eighth of its own size, "
-        "where the reference is well conditioned",
+        catches="1 output in 1024 or more that is off by more than 1/64 of its own size (1/8 in "
+        "16 bits), where the reference is well conditioned",
         why="what is small beside the rest of its row could be left out, within the tolerance",
         honest_use="sums in another order, cancellation, values that underflow",
     ),

@@ -50,7 +50,7 @@ def _audited(bits: float) -> PrecisionReply:
 
 
 CLOSE = PrecisionReply(note="timed calls: 23.0 bits agree", agreeing_bits=23.0)
-FAR = FarElements(share=0.3, zero_share=0.3, is_repeated=True, element_count=1000)
+FAR = FarElements(share=0.3, zero_share=0.3, is_repeated=True, element_count=1000, least=0.125)
 
 
 def test_of_calls_that_pass_the_least_exact_is_told():

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator_svc.judge.comparison.far_elements import far_elements
+from evaluator_svc.judge.comparison.far_elements import ReferenceRuns, far_elements
 from evaluator_svc.judge.comparison.output_errors import OutputLines, least_exact, small_columns
 from evaluator_svc.judge.tensors.relative_errors import largest_error
 
@@ -20,7 +20,9 @@ AUDITS: dict[str, Callable[[Versions], object]] = {
     "small_columns": lambda v: small_columns(
         OutputLines(actual=v[0], expected=v[1], eager=v[2], exact=v[3])
     ),
-    "far_elements": lambda v: far_elements(v[0], v[1], v[3], [v[2]]),
+    "far_elements": lambda v: far_elements(
+        v[0], v[1], v[3], ReferenceRuns(perturbed=(v[2],), rounded=()), 1 / 64
+    ),
 }
 
 

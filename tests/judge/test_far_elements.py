@@ -36,7 +36,8 @@ def _sharp(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., torc
     [
         pytest.param(torch.zeros_like, "are zero", id="zeros"),
         pytest.param(lambda y: torch.full_like(y, 1e-9), "one repeated value", id="repeated"),
-        pytest.param(lambda y: 1.3 * y, "an eighth of their own size", id="rough"),
+        pytest.param(lambda y: 1.3 * y, "1/64 of their own size", id="rough"),
+        pytest.param(lambda y: 1.03 * y, "1/64 of their own size", id="a few bits"),
     ],
 )
 def test_what_is_small_beside_its_row_counts(

@@ -7,6 +7,7 @@ element, too. Condition is found by perturbing inputs and parameters in float64.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -21,6 +22,16 @@ leaves of sums that cancel."""
 _FAR: Final = 1 / 8
 """Relative error of an element that is far: no format of 8 bits of mantissa or more has it."""
 
+_FAR_WIDE: Final = 1 / 64
+"""The same where nothing rounds to fewer bits than float32 has, and no product may be TF32. Less
+would refuse honest kernels: of a split product behind a GELU one element in 2200 is off by this."""
+
+_MOVED: Final = 4.0
+"""Times what a perturbation moves an element by: more than an honest kernel of 16 bits is off…"""
+
+_ROUNDED: Final = 16.0
+"""…and times what roundings of the reference leave, of which another algorithm has more."""
+
 _MOVES: Final = 1 / 32
 """An element that a perturbation moves by more is not well conditioned."""
 
@@ -32,10 +43,22 @@ _LEAST: Final = {torch.float16: 2.0**-18, torch.bfloat16: 2.0**-100}
 float16, whose numbers below 2^-14 keep fewer, rounding still leaves errors of 1/128 there."""
 
 PERTURBATION_SEEDS: Final = (1, 2)
+ROUNDING_SEEDS: Final = (3, 4)
 _BLOCK_ELEMENTS: Final = {"cpu": 1 << 18, "cuda": 1 << 22}
 """Elements worked on at a time, with temporaries that a CPU's cache is to hold."""
 _REPEATED_ELEMENTS: Final = 1 << 16
 _REPEATED_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceRuns:
+    """One output of further runs of the reference."""
+
+    perturbed: tuple[torch.Tensor, ...]
+    """In float64, on inputs and parameters that a small factor has moved."""
+    rounded: tuple[torch.Tensor, ...]
+    """In its own formats: as eager PyTorch computes it, and with every result moved by half a
+    unit in the last place."""
 
 
 def is_measurable(output: torch.Tensor) -> bool:
@@ -43,10 +66,21 @@ def is_measurable(output: torch.Tensor) -> bool:
     return output.is_floating_point() and output.element_size() > 1
 
 
-def far_share(actual: torch.Tensor, expected: torch.Tensor) -> float:
-    """Return the share of elements that are far from those expected."""
+def far_error(rounding: torch.dtype, *, allows_tf32: bool) -> float:
+    """Return the relative error from which an element is far.
+
+    Args:
+        rounding: The narrowest format that the output was rounded to.
+        allows_tf32: Whether products may be in TF32.
+    """
+    is_wide = rounding in (torch.float32, torch.float64) and not allows_tf32
+    return _FAR_WIDE if is_wide else _FAR
+
+
+def far_share(actual: torch.Tensor, expected: torch.Tensor, least: float) -> float:
+    """Return the share of elements that are off by more than `least` of their own size."""
     pairs = _blocks(actual, expected)
-    count = sum(int(_is_far(a, e, expected.dtype).sum()) for a, e in pairs)
+    count = sum(int(_is_far(a, e, least).sum()) for a, e in pairs)
     return count / max(expected.numel(), 1)
 
 
@@ -91,7 +125,8 @@ def far_elements(
     actual: torch.Tensor,
     expected: torch.Tensor,
     exact: torch.Tensor,
-    others: Sequence[torch.Tensor],
+    runs: ReferenceRuns,
+    least: float,
 ) -> FarElements:
     """Return how many elements are far where the reference is well conditioned.
 
@@ -99,15 +134,25 @@ def far_elements(
         actual: What the candidate wrote.
         expected: The reference in its own formats.
         exact: The same in float64.
-        others: The same on perturbed inputs, and as eager PyTorch computes it.
+        runs: Further runs of the reference.
+        least: The relative error from which an element is far (`far_error`).
     """
     far, zero, samples = 0, 0, []
-    for a, e, x, *ways in _blocks(actual, expected, exact, *others):
-        near = _MOVES * x.double().abs()
-        is_known = (e.double() - x.double()).abs_() <= near
-        for other in ways:
-            is_known &= (other.double() - x.double()).abs_() <= near
-        wrong = a[is_known & _is_far(a, e, expected.dtype)]
+    ways = (*runs.rounded, *runs.perturbed)
+    for a, e, x, *others in _blocks(actual, expected, exact, *ways):
+        right = x.double()
+        near = _MOVES * right.abs()
+        is_known = (e.double() - right).abs_() <= near
+        excused = torch.zeros_like(near)
+        for index, other in enumerate(others):
+            distance = (other.double() - right).abs_()
+            is_known &= distance <= near
+            times = _ROUNDED if index < len(runs.rounded) else _MOVED
+            excused = torch.maximum(excused, times * distance)
+        is_far = _is_far(a, e, least)
+        if least < _FAR:
+            is_far &= (a.double() - right).abs_() > excused
+        wrong = a[is_known & is_far]
         far += wrong.numel()
         zero += int((wrong == 0).sum())
         samples.append(wrong[:_REPEATED_ELEMENTS].float())
@@ -121,13 +166,15 @@ def far_elements(
         zero_share=zero / total,
         is_repeated=is_repeated,
         element_count=expected.numel(),
+        least=least,
     )
 
 
-def _is_far(actual: torch.Tensor, expected: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def _is_far(actual: torch.Tensor, expected: torch.Tensor, least: float) -> torch.Tensor:
     size = expected.double().abs()
     error = (actual.double() - expected.double()).abs_()
-    return (error > _FAR * size) & (size >= _LEAST.get(dtype, 2.0**-100)) & size.isfinite()
+    smallest = _LEAST.get(expected.dtype, 2.0**-100)
+    return (error > least * size) & (size >= smallest) & size.isfinite()
 
 
 def _blocks(*tensors: torch.Tensor) -> "zip[tuple[torch.Tensor, ...]]":

@@ -16,8 +16,11 @@ from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independe
 from evaluator_svc.judge.comparison.exact_reference import reference_outputs
 from evaluator_svc.judge.comparison.far_elements import (
     PERTURBATION_SEEDS,
+    ROUNDING_SEEDS,
     TOLD_SHARE,
+    ReferenceRuns,
     far_elements,
+    far_error,
     far_share,
     is_measurable,
     perturbed,
@@ -131,9 +134,10 @@ def audit_precision(draw: SharedDraw) -> PrecisionReply:
 
 def agreement(call: CallOutputs) -> Closeness:
     """Return how close a call's outputs are to the reference in its own formats."""
+    least = _far_errors(call.draw)
     shares = (
-        far_share(actual, expected)
-        for _, actual, expected in _picked(call)
+        far_share(actual, expected, least[index])
+        for index, actual, expected in _picked(call)
         if is_measurable(expected)
     )
     errors = _errors(call)
@@ -197,7 +201,7 @@ def audit_call(
     rounded = {i: picks[i].rows(expected[i]) for i in floats}
     # Bits that the task asks for are counted exactly, whatever that takes.
     is_asked = draw.prepared.task.least_bits > 0
-    far = _with_far(actual, rounded) if with_elements else ()
+    far = _with_far(draw, actual, rounded) if with_elements else ()
     if (
         not is_asked
         and not far
@@ -223,10 +227,10 @@ def audit_call(
         compared = _compared(actual, own, eager, exact)
         found = None
         if far:
-            inputs = input_set.inputs
-            runs = (perturbed(input_set, inputs, s, known.dtype) for s in PERTURBATION_SEEDS)
-            moved = [{i: picks[i].rows(outputs[i]) for i in far} for outputs in runs]
-            found = _far(far, rounded, compared, moved)
+            runs = _further_runs(
+                input_set, known.dtype, lambda run: {i: picks[i].rows(run[i]) for i in far}
+            )
+            found = _far(draw, far, rounded, compared, runs)
         lines = _exact_lines(input_set, formats, compared, lambda: in_rows(input_set.run()))
     audited = _audited(draw, compared, with_columns=with_elements)
     return replace(audited, far=found, lines=lines, note=known.note)
@@ -251,26 +255,54 @@ def _exact_lines(
     return worst if worst is not None and worst.effective_bits < _CLEAR_BITS else None
 
 
-def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
+def _far_errors(draw: SharedDraw) -> tuple[float, ...]:
+    """Return for each output the relative error from which an element is far."""
+    module = draw.prepared.module
+    formats = module.output_roundings
+    return tuple(far_error(f, allows_tf32=module.allows_tf32) for f in formats)
+
+
+def _with_far(draw: SharedDraw, actual: _Rows, expected: _Rows) -> tuple[int, ...]:
     """Return the outputs so many of whose elements are far that their condition is asked for."""
+    least = _far_errors(draw)
     return tuple(
         index
         for index, output in expected.items()
-        if is_measurable(output) and far_share(actual[index], output) >= TOLD_SHARE
+        if is_measurable(output) and far_share(actual[index], output, least[index]) >= TOLD_SHARE
     )
 
 
+def _further_runs(
+    input_set: InputSet,
+    dtype: torch.dtype,
+    rows_of: Callable[[Sequence[torch.Tensor]], _Rows],
+    inputs: Sequence[torch.Tensor] | None = None,
+) -> tuple[list[_Rows], list[_Rows]]:
+    """Return rows of the reference on perturbed inputs, and with its results moved."""
+    given = input_set.inputs if inputs is None else inputs
+    moved = [rows_of(perturbed(input_set, given, s, dtype)) for s in PERTURBATION_SEEDS]
+    noisy = []
+    for seed in ROUNDING_SEEDS:
+        with RoundingNoise(seed=seed, device=input_set.module.device):
+            noisy.append(rows_of(input_set.run(inputs=given)))
+    return moved, noisy
+
+
 def _far(
+    draw: SharedDraw,
     outputs: Sequence[int],
     expected: _Rows,
     compared: Mapping[int, OutputLines],
-    moved: Sequence[_Rows],
+    runs: tuple[Sequence[_Rows], Sequence[_Rows]],
 ) -> FarElements:
-    found = []
+    least, (moved, noisy), found = _far_errors(draw), runs, []
     for i in outputs:
         known = compared[i]
-        others = [known.eager, *(run[i] for run in moved)]
-        found.append(far_elements(known.actual, expected[i], known.exact, others))
+        further = ReferenceRuns(
+            perturbed=tuple(run[i] for run in moved),
+            rounded=(known.eager, *(run[i] for run in noisy)),
+        )
+        found.append(far_elements(known.actual, expected[i], known.exact, further, least[i]))
     return max(found, key=lambda far: far.share)
 
 
@@ -316,9 +348,9 @@ def _rows_audited(
     actual = {i: rows.of(call.actual(i)) for i in floats}
     compared = _compared(actual, *(dict(enumerate(o)) for o in (known.own, eager, known.exact)))
     found = None
-    if with_elements and (far := _with_far(actual, expected)):
-        runs = [perturbed(input_set, inputs, s, known.dtype) for s in PERTURBATION_SEEDS]
-        found = _far(far, expected, compared, [dict(enumerate(run)) for run in runs])
+    if with_elements and (far := _with_far(draw, actual, expected)):
+        runs = _further_runs(input_set, known.dtype, lambda run: dict(enumerate(run)), inputs)
+        found = _far(draw, far, expected, compared, runs)
     formats = draw.prepared.module.output_roundings
     as_lines = {i: _as_lines(c) for i, c in compared.items()}
     lines = _exact_lines(

@@ -1,4 +1,4 @@
-"""Judges a candidate by elements that are far from the reference by their own size.
+"""Assesses a candidate by elements that are far from the reference by their own size.
 
 The tolerance is in units of a row's scale, so a kernel could leave out elements that are small
 beside it. Where the reference is well conditioned, one such element in 1024 is WRONG_RESULT.
@@ -43,6 +43,7 @@ def assess_elements(
         Figure(name="far_share", value=far.share),
         Figure(name="zero_share", value=far.zero_share),
         Figure(name="element_count", value=float(far.element_count)),
+        Figure(name="far_error", value=far.least),
     )
     if far.share < _REFUSED_SHARE:
         check = Check(
@@ -77,4 +78,4 @@ def _what(far: FarElements) -> str:
         return f"{far.zero_share:.1%} of the outputs are zero, where the reference has none"
     if far.is_repeated:
         return f"{share} hold one repeated value, where the reference has none"
-    return f"{share} are off by more than an eighth of their own size"
+    return f"{share} are off by more than 1/{round(1 / far.least)} of their own size"
