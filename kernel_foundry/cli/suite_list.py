@@ -14,6 +14,7 @@ from kernel_foundry.cli.output import print_json
 from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.tables import listed_suite_object
 
 
 @click.command("list")
@@ -27,18 +28,7 @@ def list_command(as_json: bool) -> int:
     with closing(SuiteStore(suites_path())) as store:
         suites = [store.find(name) for name in store.names()]
     if as_json:
-        print_json(
-            [
-                {
-                    "suite": suite.plan.name,
-                    "runs": {state.value: suite.count(state) for state in EntryState},
-                    "cost_usd": suite.cost_usd,
-                    "used_seconds": suite.used_seconds,
-                    "created_unix_s": suite.created_unix_s,
-                }
-                for suite in suites
-            ]
-        )
+        print_json([listed_suite_object(suite) for suite in suites])
         return 0
     table = Table(
         Column("suite", no_wrap=True),

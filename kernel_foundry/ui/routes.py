@@ -1,14 +1,16 @@
 """What the page asks for: its own files, runs and their parts as JSON, and events."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from http import HTTPStatus
 from typing import Any, Final
 
 from kernel_foundry.domain.archive import Run
 from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
+from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.sdk.local import Directory
 from kernel_foundry.sdk.loop.promotion import winner
@@ -23,6 +25,10 @@ from kernel_foundry.sdk.report.page_objects import (
 )
 from kernel_foundry.sdk.run_account import AccountAnswer, no_account
 from kernel_foundry.sdk.run_objects import run_object
+from kernel_foundry.sdk.suite.results import results_of
+from kernel_foundry.sdk.suite.store.store import SuiteStore
+from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.sdk.suite.tables import listed_suite_object, suite_object
 from kernel_foundry.sdk.sweep_files import kept_sweeps
 from kernel_foundry.ui.http import Request, Response
 from kernel_foundry.ui.run_feed import FeedEvent, RunFeed
@@ -64,6 +70,11 @@ class Routes:
                     return self._file(name)
                 case ("api", "runs"):
                     return _json(await self._runs())
+                case ("api", "suites"):
+                    return _json(await asyncio.to_thread(_suites))
+                case ("api", "suites", name):
+                    check_run_name(name)
+                    return _json(await self._suite(name))
                 case ("api", "runs", name, *rest):
                     check_run_name(name)
                     return await self._of_run(name, tuple(rest), request)
@@ -85,6 +96,10 @@ class Routes:
     async def _runs(self) -> list[dict[str, Any]]:
         archive = await self._directory.archive()
         return [run_object(run) async for run in all_runs(archive)]
+
+    async def _suite(self, name: str) -> dict[str, Any]:
+        suite = await asyncio.to_thread(_find_suite, name)
+        return suite_object(suite, await results_of(await self._directory.archive(), suite))
 
     async def _of_run(self, name: str, rest: tuple[str, ...], request: Request) -> Response:
         match rest:
@@ -170,6 +185,16 @@ def _sweep(run: str, name: str) -> list[dict[str, Any]]:
         if path.stem == name:
             return sweep_object(json.loads(path.read_text(encoding="utf-8")))
     raise InvalidArgumentError(f"run {run} has no landscape {name}", field="sweep")
+
+
+def _suites() -> list[dict[str, Any]]:
+    with closing(SuiteStore(suites_path())) as store:
+        return [listed_suite_object(store.find(name)) for name in store.names()]
+
+
+def _find_suite(name: str) -> Suite:
+    with closing(SuiteStore(suites_path())) as store:
+        return store.find(name)
 
 
 def _number(text: str) -> int:

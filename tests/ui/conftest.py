@@ -24,6 +24,7 @@ from kernel_foundry.testing.generator import FakeGenerator
 from kernel_foundry.ui.server import PageServer
 from tests import hostile_records
 from tests.domain_values import run_spec
+from tests.sdk.suite import small_suite
 from tests.ui.browser import Browser, browser, missing
 
 EVALUATIONS = 300
@@ -41,6 +42,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     hostile_records.fill(folder)
     with_archive(folder, _search)
+    asyncio.run(_suite(folder))
     landscape = folder / "sweeps" / "recorded" / f"{SWEPT.digest[:12]}.json"
     landscape.parent.mkdir(parents=True)
     landscape.write_text(json.dumps(asyncio.run(_sweep())))
@@ -71,6 +73,12 @@ async def _search(archive: LocalArchive) -> None:
         judging=1,
         listener=lambda _event: None,
     ).run()
+
+
+async def _suite(folder: Path) -> None:
+    services = small_suite.services_in(folder)
+    await small_suite.work(folder, small_suite.plan_of(3), services)
+    await services.archive.close()
 
 
 async def _sweep() -> dict[str, Any]:

@@ -151,6 +151,34 @@ def test_a_diff_makes_one_text_of_the_other(
     assert sum(mark == " " for mark, _ in lines) == marks.count(" ")
 
 
+def test_two_runs_are_compared(page: Browser) -> None:
+    page.run(
+        "for (const name of ['recorded', 'first'])"
+        " document.querySelector(`input[aria-label='Compare ${name}']`).click()"
+    )
+    page.click("main p a", "Compare recorded and first")
+    page.wait("return document.querySelector('main tbody')")
+    assert page.texts("main thead th")[1:] == ["recorded", "first"]
+    gain, other = page.texts("main tbody tr:nth-child(6) td")[1:]
+    page.wait(
+        "return document.querySelector('.compared').getAttribute('aria-label') === arguments[0]",
+        f"recorded: {gain}; first: {other}",
+    )
+    assert page.run("return document.querySelectorAll('.compared .run0, .compared .run1').length")
+
+
+def test_a_suite_is_a_table_that_is_sorted(page: Browser) -> None:
+    page.click("header a", "Suites")
+    page.click("main td a", "small")
+    shown(page, "main h1", "small")
+    page.click("main th button", "Over fastest")
+    gains = [float(text.partition("×")[0]) for text in page.texts("section td:nth-child(3)")[-3:]]
+    assert gains == sorted(gains, reverse=True)
+    assert "3 tasks solved" in page.text()
+    page.click("main td a", "t1")
+    page.wait("return document.querySelector('.curve')")
+
+
 def _must_be_text(page: Browser, routes: dict[str, str]) -> None:
     """See that a hostile run's panes show what was written, and that nothing acts."""
     page.run("window.alert = (text) => { window.alerted = text; }")

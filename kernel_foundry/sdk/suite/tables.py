@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import summary_of
@@ -69,6 +70,17 @@ def suite_object(suite: Suite, results: Sequence[EntryResult]) -> dict[str, Any]
         "used_seconds": suite.used_seconds,
         "summary": to_plain(summary_of(results)),
         "runs": [to_plain(row_of(result)) for result in results],
+    }
+
+
+def listed_suite_object(suite: Suite) -> dict[str, Any]:
+    """Return the `--json` object of a suite in the list of all."""
+    return {
+        "suite": suite.plan.name,
+        "runs": {state.value: suite.count(state) for state in EntryState},
+        "cost_usd": suite.cost_usd,
+        "used_seconds": suite.used_seconds,
+        "created_unix_s": suite.created_unix_s,
     }
 
 

@@ -2,6 +2,7 @@
 
 import { el, refill } from "./dom.js";
 import { duration, speedup, words } from "./format.js";
+import { compared } from "./sorted_table.js";
 
 const PAGE = 100;
 
@@ -107,11 +108,4 @@ export class EvaluationTable {
       el("button", { type: "button", disabled: this.page === pageCount - 1, on: { click: go(1) } }, "Next"),
     ]);
   }
-}
-
-/** Below 0 where `one` comes first; what is not known comes last in either order. */
-function compared(one, other, sign) {
-  if (one === null || other === null) return sign * (Number(one === null) - Number(other === null));
-  if (typeof one === "string") return one.localeCompare(other);
-  return Number(one) - Number(other);
 }

@@ -13,6 +13,14 @@ class LiveData {
     return asked("/api/runs");
   }
 
+  suites() {
+    return asked("/api/suites");
+  }
+
+  suite(name) {
+    return asked(`/api/suites/${name}`);
+  }
+
   run(name) {
     return asked(`/api/runs/${name}`);
   }

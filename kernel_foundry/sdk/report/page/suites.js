@@ -1,0 +1,63 @@
+// Suites: the list, and one in the field's numbers with each of its runs.
+
+import { el, link, refill } from "./dom.js";
+import { date, dollars, percent, speedup } from "./format.js";
+import { sortedTable } from "./sorted_table.js";
+import { table } from "./verdict.js";
+
+/** Show all suites. */
+export async function showSuites(root, source) {
+  document.title = "Suites · Kernel Foundry";
+  const suites = await source.suites();
+  const columns = [
+    { name: "Suite", of: (suite) => suite.suite, text: (suite) => link(`/suite/${suite.suite}`, {}, suite.suite) },
+    { name: "Runs", of: (suite) => Object.entries(suite.runs).filter(([, count]) => count).map(([state, count]) => `${count} ${state}`).join(", ") },
+    { name: "Cost", kind: "number", of: (suite) => suite.cost_usd, text: (suite) => dollars(suite.cost_usd) },
+    { name: "Begun", kind: "wide-only", of: (suite) => suite.created_unix_s, text: (suite) => date(suite.created_unix_s) },
+  ];
+  refill(root, el("h1", {}, "Suites"), el("section", {}, suites.length ? sortedTable("All suites, newest first", columns, suites)
+    : el("p", { class: "soft" }, "No suites yet: ", el("code", {}, "kfoundry suite run FOLDER"), " makes one.")));
+}
+
+/** Show one suite. */
+export async function showSuite(root, source, name) {
+  document.title = `${name} · Kernel Foundry`;
+  const suite = await source.suite(name);
+  const { summary } = suite;
+  refill(root,
+    el("h1", {}, suite.suite, " ", el("span", { class: `state ${suite.has_ended ? "finished" : "running"}` }, suite.has_ended ? "finished" : "running")),
+    el("p", { class: "soft" }, [`${suite.language} on ${suite.devices.join(", ")}`, suite.models.join(", ") || "default model", `strategy ${suite.strategy}`, `${suite.repeats} runs of each task`].join(" · ")),
+    summary.unfinished.length ? el("p", { class: "warm" }, `${summary.unfinished.length} tasks have not ended; nothing of them is counted.`) : null,
+    el("section", {}, el("h2", {}, "In the field's numbers"), numbers(summary)),
+    el("section", {}, el("h2", {}, "Runs"), sortedTable("Runs of the suite", RUN_COLUMNS, suite.runs)));
+}
+
+const RUN_COLUMNS = [
+  { name: "Task", of: (run) => run.task, text: (run) => (run.evaluations ? link(`/run/${run.run}`, {}, run.task) : run.task) },
+  { name: "State", of: (run) => run.state, text: (run) => [run.state, run.reason ? `: ${run.reason}` : "", run.degenerate ? ", degenerate" : "", run.trust && run.trust !== "full" ? ` (${run.trust})` : ""] },
+  { name: "Over fastest", kind: "number", of: (run) => run.speedup_fastest ?? null, text: (run) => gain(run, "fastest") },
+  { name: "Over eager", kind: "number", of: (run) => run.speedup_eager ?? null, text: (run) => gain(run, "eager") },
+  { name: "Bits", kind: "number wide-only", of: (run) => run.effective_bits, text: (run) => run.effective_bits?.toFixed(1) },
+  { name: "Own kernels", kind: "number wide-only", of: (run) => run.own_share, text: (run) => (run.own_share === null ? "" : percent(run.own_share)) },
+  { name: "Evaluations", kind: "number wide-only", of: (run) => run.evaluations },
+  { name: "Cost", kind: "number wide-only", of: (run) => run.cost_usd, text: (run) => dollars(run.cost_usd) },
+  { name: "Minutes", kind: "number wide-only", of: (run) => run.seconds, text: (run) => (run.seconds / 60).toFixed(1) },
+];
+
+function gain(run, baseline) {
+  const value = run[`speedup_${baseline}`] ?? null;
+  return value === null ? "" : speedup(value, [run[`speedup_${baseline}_low`], run[`speedup_${baseline}_high`]]);
+}
+
+function numbers(summary) {
+  const heads = ["Over", { name: "Geometric mean", kind: "number" }, { name: "Median", kind: "number" },
+    ...(summary.baselines[0]?.fast ?? []).map((fast) => ({ name: `fast_${fast.p}`, kind: "number" }))];
+  const ratio = (estimate) => (estimate ? speedup(estimate.value, [estimate.low, estimate.high]) : "–");
+  const share = (estimate) => (estimate ? `${percent(estimate.value)} (${percent(estimate.low)}–${percent(estimate.high)})` : "–");
+  return [
+    el("p", {}, `${share(summary.correctness)} of ${summary.tasks} tasks solved; ${summary.evaluations} evaluations, ${dollars(summary.cost_usd)}.`),
+    summary.baselines.length ? table("Speed-ups over each baseline", heads, summary.baselines.map((one) => [
+      one.baseline === "fastest" ? "fastest baseline" : one.baseline, ratio(one.geometric_mean), ratio(one.median), ...one.fast.map((fast) => share(fast.share))])) : null,
+    el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster. Intervals of 95 % are over tasks."),
+  ];
+}
