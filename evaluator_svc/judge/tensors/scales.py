@@ -20,6 +20,13 @@ _MIN_GROUP: Final = 16
 _SCALE_FLOOR: Final = 1e-6
 """Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
 
+_FEW_FLOOR: Final = 0.25
+"""The same of a row with fewer than `_MIN_GROUP` elements that are not zero, as behind a ReLU: what
+is left of them may be next to nothing, but was rounded where the others were cut off."""
+
+_FEW_ELEMENTS: Final = 1 << 22
+"""Most elements that are counted with temporaries."""
+
 _LEAST_NORM: Final = 1e-15
 """Of a row whose squares float32 still holds."""
 
@@ -62,7 +69,17 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
     scale = norm.div_(math.sqrt(lines.shape[axis])).nan_to_num_(nan=0.0, posinf=0.0)
     whole = math.sqrt(float(scale.double().square().mean()))
     floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
+    if not groups.is_columns:
+        _raise_few(scale, lines, _FEW_FLOOR * whole)
     return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
+
+
+def _raise_few(scale: torch.Tensor, lines: torch.Tensor, floor: float) -> None:
+    """Raise the scales of rows with few elements that are not zero to a floor."""
+    small = (scale < floor).nonzero().flatten()
+    for rows in torch.split(small, max(_FEW_ELEMENTS // lines.shape[1], 1)):
+        few = lines[rows].float().count_nonzero(dim=1) < _MIN_GROUP
+        scale[rows[few]] = floor
 
 
 def _norms(lines: torch.Tensor, axis: int) -> torch.Tensor:
