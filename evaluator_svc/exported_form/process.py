@@ -38,7 +38,10 @@ _LEAST_SAMPLES: Final = 20
 _MOST_SAMPLES: Final = 500
 _WARM_UP: Final = 5
 _BATCH: Final = 20
-"""Calls in one captured graph: its own start is divided among them."""
+"""Calls in one captured graph, at most: its own start is divided among them."""
+_BATCH_NS: Final = 2e5
+"""How long such a graph runs about. Longer ones would heat the device until it lowers its clock,
+which the judge's calls, with other work between them, do not."""
 _CHANGE: Final = 0.02
 """How far weights are moved from what the constructor makes, which may be zeros."""
 
@@ -111,11 +114,11 @@ class Trial:
         kind = self._file.kind_of(model._kf.kind)
         tensors = [*inputs, *self._file.weights_of(model)]
         call = self._file.bound_call(kind, tensors)
-        results = call.results_on(self._device)
+        results = call.results_for(tensors)
         with torch.no_grad():
-            kernels = self._samples(lambda: call.run(tensors, results), alone=True)
-            calls = self._samples(lambda: self._results_of(model, values, expected), alone=False)
-            eager = self._samples(lambda: reference(*values), alone=False)
+            kernels = self._kernel_samples(lambda: call.run(tensors, results), inputs)
+            calls = self._samples(lambda: self._results_of(model, values, expected))
+            eager = self._samples(lambda: reference(*values))
         lower, median, upper = _interval(kernels)
         return FormResult(
             name=workload.name,
@@ -143,12 +146,22 @@ class Trial:
         results: list[torch.Tensor] = self._file.results_of(result)
         return results
 
-    def _samples(self, run: Callable[[], object], *, alone: bool) -> list[float]:
-        """Times of a call in nanoseconds; `alone`: of the device's work, without what starts it."""
+    def _kernel_samples(
+        self, run: Callable[[], object], inputs: Sequence[torch.Tensor]
+    ) -> list[float]:
+        """Times in nanoseconds of the device's work in a call, without what starts it."""
+        if self._device.type != "cuda":
+            return self._samples(run)
+        for _ in range(_WARM_UP):
+            run()
+        return _graph_samples(run, inputs)
+
+    def _samples(self, run: Callable[[], object]) -> list[float]:
+        """Times of a call in nanoseconds."""
         for _ in range(_WARM_UP):
             run()
         if self._device.type == "cuda":
-            return _gpu_samples(run, alone=alone)
+            return _gpu_samples(run)
         samples: list[float] = []
         end = time.monotonic() + _SECONDS
         while len(samples) < _MOST_SAMPLES and (
@@ -191,30 +204,49 @@ class Trial:
         return tensor.to(device=self._device, dtype=dtype)
 
 
-def _gpu_samples(run: Callable[[], object], *, alone: bool) -> list[float]:
-    torch.cuda.synchronize()
+def _gpu_samples(run: Callable[[], object]) -> list[float]:
     samples: list[float] = []
-    if not alone:
-        for _ in range(_LEAST_SAMPLES):
-            start = time.perf_counter_ns()
-            for _ in range(_BATCH):
-                run()
-            torch.cuda.synchronize()
-            samples.append((time.perf_counter_ns() - start) / _BATCH)
-        return samples
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    torch.cuda.synchronize()
+    for _ in range(_LEAST_SAMPLES):
+        start = time.perf_counter_ns()
         for _ in range(_BATCH):
             run()
-    graph.replay()
-    for _ in range(2 * _LEAST_SAMPLES):
-        begin, end = (_event() for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        samples.append(begin.elapsed_time(end) * 1e6 / _BATCH)
+        torch.cuda.synchronize()
+        samples.append((time.perf_counter_ns() - start) / _BATCH)
     return samples
+
+
+def _graph_samples(run: Callable[[], object], inputs: Sequence[torch.Tensor]) -> list[float]:
+    """Times of graphs of calls; inputs are written before each, as the judge draws them anew."""
+    kept = [tensor.clone() for tensor in inputs]
+    count = max(1, min(_BATCH, round(_BATCH_NS / _graph_ns(_graph(run, 1)))))
+    graph = _graph(run, count)
+    samples: list[float] = []
+    for _ in range(2 * _LEAST_SAMPLES):
+        for tensor, value in zip(inputs, kept, strict=True):
+            tensor.copy_(value)
+        samples.append(_graph_ns(graph) / count)
+    return samples
+
+
+def _graph(run: Callable[[], object], count: int) -> torch.cuda.CUDAGraph:
+    """Calls in a row, replayed once before they are timed."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(count):
+            run()
+    graph.replay()
+    return graph
+
+
+def _graph_ns(graph: torch.cuda.CUDAGraph) -> float:
+    begin, end = (_event() for _ in range(2))
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return float(begin.elapsed_time(end)) * 1e6
 
 
 def _event() -> torch.cuda.Event:

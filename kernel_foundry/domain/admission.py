@@ -248,6 +248,9 @@ class Admission:
     """Why the task is degenerate, where it was to be admitted nevertheless (`admit_degenerate`)."""
     rounding: str = "float32"
     """The narrowest format that the reference's operators round their results to."""
+    ignores_mode: bool = False
+    """Whether the module computes the same in training and in evaluation mode; False where that is
+    not known."""
     stages: tuple[StageTime, ...] = ()
     """Where the time went: loading, answers, value_ranges, graph, compile, baselines, generated,
     redundancies."""

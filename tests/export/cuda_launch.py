@@ -30,11 +30,11 @@ def main(path: str) -> None:
     out = np.zeros_like(x)
     arguments = (0, 1, struct.pack("<f", 3.0), struct.pack("<i", x.size))
     launch = Launch("scale", (3, 1, 1), (128, 1, 1), 3, 0, False, arguments)
-    bound = device.bind(program, launch)
+    row = device.bind(program, (launch, launch), 2)
     stream = ctypes.c_void_p()
     driver.call("cuStreamCreate", ctypes.byref(stream), 1)
     addresses = [x.ctypes.data, out.ctypes.data]
-    device.enqueue([bound, bound], addresses, stream.value or 0)
+    device.enqueue(row, addresses, stream.value or 0)
     driver.call("cuStreamSynchronize", stream)
     print("right:", bool((out == 3 * x).all()))
     for wrong in (
@@ -43,7 +43,7 @@ def main(path: str) -> None:
         launch._replace(shared_bytes=1 << 20),
     ):
         try:
-            device.enqueue([device.bind(program, wrong)], addresses, stream.value or 0)
+            device.enqueue(device.bind(program, (wrong,), 2), addresses, stream.value or 0)
         except NoKernelError as error:
             print("no kernel:", error)
     try:

@@ -4,12 +4,15 @@ import copy
 import pickle
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+
+from tests.export.conftest import imported
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
 
@@ -18,8 +21,13 @@ ARGUMENTS = (48, 40, 2.0)
 
 @pytest.fixture
 def model(fast: ModuleType) -> nn.Module:
+    """A module that has been called, so that the next call is looked at no more than needed."""
     torch.manual_seed(0)
     made: nn.Module = fast.Module(*ARGUMENTS)
+    with torch.no_grad():
+        made(torch.randn(8, 48))
+    assert fast.stats()["kernel"] == 1
+    fast.reset_stats()
     return made
 
 
@@ -56,6 +64,7 @@ def test_kernels_run_on_sizes_that_were_judged_and_between(
         (lambda: torch.randn(48), "no inputs of the shapes"),
         (lambda: torch.randn(48, 8).t(), "not contiguous"),
         (lambda: torch.randn(8 * 48 + 1)[1:].view(8, 48), "begin at a multiple of 64"),
+        (lambda: torch.randn(8, 48).to_sparse(), "not contiguous"),
     ],
 )
 def test_the_reference_runs_on_everything_else(
@@ -66,6 +75,30 @@ def test_the_reference_runs_on_everything_else(
 
 def test_another_dtype_is_the_references(fast: ModuleType, model: nn.Module) -> None:
     check(fast, model.double(), torch.randn(8, 48, dtype=torch.float64), "float64")
+
+
+def test_another_device_is_the_references(fast: ModuleType, model: nn.Module) -> None:
+    result = copy.deepcopy(model).to("meta")(torch.empty(8, 48, device="meta"))
+    assert (result.device.type, result.shape) == ("meta", (8, 40))
+    assert fast.stats()["last_reason"] == "x is on meta; kernels run on cpu"
+    with pytest.raises(RuntimeError):
+        model(torch.empty(8, 48, device="meta"))
+
+
+def test_inputs_of_kinds_that_take_turns_are_right(fast: ModuleType, model: nn.Module) -> None:
+    for _ in range(2):
+        for rows in (8, 3, 9):
+            check(fast, model, torch.randn(rows, 48))
+
+
+def test_the_mode_matters_where_it_does(fast: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(8, 48)
+    for ignores_mode, reason in [(True, ""), (False, "judged in training mode alone")]:
+        monkeypatch.setattr(fast, "IGNORES_MODE", ignores_mode)
+        model = fast.Module(*ARGUMENTS)
+        check(fast, model, x)
+        check(fast, model.eval(), x, reason)
+        check(fast, model.train(), x)
 
 
 def test_wrong_arguments_fail_as_the_reference_does(fast: ModuleType, model: nn.Module) -> None:
@@ -118,6 +151,10 @@ def test_weights_are_laid_out_again_when_they_change(fast: ModuleType, model: An
         check(fast, fresh, x)
         fresh.linear.weight.mul_(2.0)
         check(fast, fresh, x)
+    model.linear.weight.data = torch.randn(48, 40).t()
+    check(fast, model, x, "linear_weight is not contiguous")
+    model.linear.weight.data = torch.randn(40, 48)
+    check(fast, model, x)
     model.linear.weight.data.mul_(2.0)  # which leaves no trace
     fast.relayout()
     check(fast, model, x)
@@ -143,9 +180,12 @@ def test_autocast_is_the_references(fast: ModuleType, model: Any) -> None:
 
 @pytest.mark.parametrize("is_deterministic", [True, False])
 def test_deterministic_mode_takes_kernels_that_gave_equal_bits(
-    fast: ModuleType, model: Any, monkeypatch: pytest.MonkeyPatch, is_deterministic: bool
+    fast: ModuleType, monkeypatch: pytest.MonkeyPatch, is_deterministic: bool
 ) -> None:
     monkeypatch.setattr(fast, "DETERMINISTIC", is_deterministic)
+    monkeypatch.setattr(fast, "_calls", {})  # as in a file of such kernels
+    model = fast.Module(*ARGUMENTS)
+    check(fast, model, torch.randn(8, 48))
     torch.use_deterministic_algorithms(mode=True)
     try:
         reason = "" if is_deterministic else "do not give the same bits"
@@ -177,6 +217,25 @@ def test_it_compiles_whole_with_dynamic_shapes(fast: ModuleType, model: Any) -> 
     with torch.no_grad():
         torch.testing.assert_close(compiled(x), expected(model, x), rtol=1e-5, atol=1e-5)
     assert fast.stats()["kernel"] == 2
+
+
+def test_the_reference_compiles_where_it_runs_instead(text: str, tmp_path: Path) -> None:
+    """torch.compile imports the reference by its name, for what its code finds in its module."""
+    line = "return self.linear(x) * self.factor"
+    changed = text.replace(line, "return nn.functional.relu(self.linear(x)) * factor")
+    assert changed != text
+    fast = imported(changed, tmp_path, "fast_compiled")
+    factors = [fast.reference_at((("factor", f),)) for f in (2, 3)]
+    assert factors[0] is not factors[1]
+    for number, reference in enumerate(factors):
+        model = reference.Model(*ARGUMENTS)
+        compiled = torch.compile(model, fullgraph=True, backend="eager")
+        x = torch.randn(8, 48)
+        torch.testing.assert_close(compiled(x), model.linear(x).relu() * (2 + number))
+    model = fast.Module(*ARGUMENTS)
+    model.factor = 5.0
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(x), model.linear(x).relu() * 2.0)
 
 
 def test_it_is_exported_as_one_operator(fast: ModuleType, model: Any) -> None:
@@ -248,6 +307,45 @@ def test_swap_replaces_modules_of_the_same_source(fast: ModuleType) -> None:
     assert swapped is larger
     assert fast.stats()["kernel"] == 1
     assert larger[0].linear.weight is scaled.linear.weight
+
+
+class Outer(nn.Module):
+    """A module with judged ones in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = Scaled(*ARGUMENTS)
+        self.deeper = nn.Sequential(self.inside, Scaled(40, 48, 2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.deeper(x)
+        return result
+
+
+@pytest.mark.parametrize("is_inner_first", [True, False])
+def test_swaps_of_several_files_do_not_depend_on_their_order(
+    fast: ModuleType, text: str, tmp_path: Path, is_inner_first: bool
+) -> None:
+    other = imported(text, tmp_path, "fast_other")
+    model = nn.Sequential(Outer(), Scaled(*ARGUMENTS))
+    weight = model[0].inside.linear.weight
+    swaps = [(fast, Scaled), (other, Outer)]
+    for file, kind in swaps if is_inner_first else reversed(swaps):
+        file.swap(model, kind)
+    assert [type(part) for part in model] == [other.Module, fast.Module]
+    outer = model[0]
+    assert {type(part) for part in outer.deeper} == {Scaled}
+    assert outer.inside is outer.deeper[0]
+    assert outer.inside.linear.weight is weight
+    with pytest.raises(ValueError, match="no module"):
+        fast.swap(model, Scaled)
+
+
+def test_a_copy_of_a_swapped_model_is_as_quick(fast: ModuleType) -> None:
+    swapped = copy.deepcopy(fast.swap(nn.Sequential(Scaled(*ARGUMENTS)), Scaled))
+    with torch.no_grad():
+        swapped(torch.randn(8, 48))
+    assert fast.stats()["kernel"] == 1
 
 
 def test_swap_leaves_others_alone(fast: ModuleType) -> None:

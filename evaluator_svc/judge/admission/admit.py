@@ -33,6 +33,7 @@ from evaluator_svc.judge.baselines import (
     settled_baseline,
 )
 from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
+from evaluator_svc.judge.graph.mode import ignores_mode
 from evaluator_svc.judge.graph.redundancy import find_redundancies
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload, keeping_sets
@@ -50,6 +51,7 @@ from kernel_foundry.domain.admission import (
     Distribution,
     TensorRole,
     ValueRange,
+    WorkloadAdmission,
 )
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
@@ -140,6 +142,7 @@ def admit_task(
                     )
                     # It holds its inputs and weights.
                     programs.append(None if item.is_large else program)
+                is_mode_ignored = _ignores_mode(prepared, workloads)
             with stages.stage("redundancies"):
                 redundancies = _redundancies(prepared, programs)
                 del program, programs
@@ -198,6 +201,7 @@ def admit_task(
         degeneracies=_unique(accepted),
         rounding=dtype_name(narrowest(item.module.rounding for item in prepared)),
         redundancies=redundancies,
+        ignores_mode=is_mode_ignored,
         stages=stages.times(),
     )
 
@@ -257,6 +261,18 @@ def _redundancies(
         return ()
     seeds = (ADMISSION_SEEDS[0], ADMISSION_SEEDS[1])
     return find_redundancies(prepared[min(small)[1]], program, seeds)
+
+
+def _ignores_mode(
+    prepared: Sequence[PreparedWorkload], workloads: Sequence[WorkloadAdmission]
+) -> bool:
+    """Return whether the smallest workload's module does; False where it is large."""
+    small = [(item.size_bytes, index) for index, item in enumerate(prepared) if not item.is_large]
+    if not small:
+        return False
+    index = min(small)[1]
+    model, values = prepared[index].shared_set(ADMISSION_SEEDS[0]).callable_model()
+    return ignores_mode(model, values, prepared[index].tensors, workloads[index].graph)
 
 
 def _fitting(

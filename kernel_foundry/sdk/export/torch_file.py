@@ -110,6 +110,7 @@ def torch_file(
             "max_block": device.max_block,
         },
         "TRAINING": task.training,
+        "IGNORES_MODE": all(winner.admission.ignores_mode for winner in winners),
         "TF32": task.tf32,
         "CAST": {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}.get(
             str(task.precision), ""

@@ -8,7 +8,9 @@ import base64
 import threading
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -25,6 +27,8 @@ from kernel_foundry.sdk.export.runtime.plan import (
     Recorder,
     Sequence,
     Step,
+    moved,
+    positions,
 )
 from kernel_foundry.sdk.export.runtime.reference import (
     Sizes,
@@ -46,11 +50,12 @@ from kernel_foundry.sdk.export.runtime.task import (
     WORKLOADS,
 )
 
-_DEVICE: Final = {"sycl": "cpu", "cuda": "cuda"}[LANGUAGE]
+DEVICE: Final = {"sycl": "cpu", "cuda": "cuda"}[LANGUAGE]
+"""Type of the devices that kernels run on, as torch calls it."""
 _MOST_CALLS: Final = 1024
 """Calls of different shapes that are remembered."""
-_MOST_WEIGHTS: Final = 64
-"""Sets of weights whose layout is remembered."""
+_PLACE: Final = 512
+"""Bytes that buffers of a plan begin at a multiple of, as torch's allocators have it."""
 _ORDER: Final = (*INPUTS, *WORKLOADS[0]["weights"])
 """Names of the tensors of a call, in order."""
 
@@ -58,11 +63,14 @@ _ORDER: Final = (*INPUTS, *WORKLOADS[0]["weights"])
 class BoundCall:
     """A plan bound to shapes, on a device.
 
+    Its memory is a list of slots: the tensors of the schema, then the results, then the plan's own.
+
     Args:
         device: Where it runs.
         program: The loaded object code.
         sequence: What it does.
-        layout: Which layout of weights `prepare` makes; calls that share one have it in common.
+        layouts: What `prepare` made of weights before, for calls that share it.
+        tensors: Inputs and weights as they are given, in the order of the schema.
         outputs: Shape and dtype of each output.
     """
 
@@ -71,119 +79,214 @@ class BoundCall:
         device: Any,
         program: Any,
         sequence: Sequence,
-        layout: tuple[Any, ...],
+        layouts: "_Layouts",
+        tensors: list[torch.Tensor],
         outputs: tuple[tuple[tuple[int, ...], str], ...],
     ) -> None:
         self._device = device
-        self._buffers = sequence.buffers
-        self._layout = layout
+        self._place = tensors[0].device
+        self._layouts = layouts
         self.outputs = tuple((shape, getattr(torch, dtype)) for shape, dtype in outputs)
-        names = [b.name if b.kind == "tensor" else "" for b in sequence.buffers]
-        self._given = [(i, _ORDER.index(n)) for i, n in enumerate(names) if n in _ORDER]
-        self._taken = [(i, OUTPUTS.index(n)) for i, n in enumerate(names) if n in OUTPUTS]
-        kinds = [b.kind for b in sequence.buffers]
-        self._scratch = [i for i, kind in enumerate(kinds) if kind == "scratch"]
-        self._prepared = [i for i, kind in enumerate(kinds) if kind == "prepared"]
+        self._alike = [_index_alike(tensors, *output) for output in self.outputs]
+        self._buffers = _in_slots(sequence.buffers)
+        slots = {id(buffer): slot for slot, buffer in enumerate(self._buffers)}
+        self._slots = [slots[id(buffer)] for buffer in sequence.buffers]
+        first = len(_ORDER) + len(OUTPUTS)
+        own = list(enumerate(self._buffers))[first:]
+        self._unset = [0] * len(own)
+        self._prepared = [slot for slot, buffer in own if buffer.kind == "prepared"]
         both = (*sequence.prepare, *sequence.steps)
-        self._cleared = {step.buffer for step in both if isinstance(step, Clear)}
+        cleared = {self._slots[step.buffer] for step in both if isinstance(step, Clear)}
+        self._cleared = sorted(cleared)
+        self._scratch = _Scratch([(s, b) for s, b in own if b.kind == "scratch"], cleared)
         self._prepare = self._parts(program, sequence.prepare)
         self._steps = self._parts(program, sequence.steps)
         self.has_library_calls = any(isinstance(step, LibraryCall) for step in both)
-        read = {i for step in sequence.prepare for i in range(len(names)) if _names(step, i)}
-        self._laid_out = [index for i, index in self._given if i in read]
-        self._own = threading.local()
+        self.has_settings = not DETERMINISTIC or self.has_library_calls
+        """Whether `check_settings` may refuse any."""
+        read = {self._slots[i] for step in sequence.prepare for i in positions(step)}
+        self._laid_out = [slot for slot in range(len(_ORDER)) if slot in read]
 
     @property
     def alignment(self) -> int:
         """Bytes that addresses of tensors are a multiple of."""
         return int(self._device.alignment)
 
+    def results(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return new tensors with the results of inputs and weights.
+
+        Raises:
+            NoKernelError: a tensor does not begin where kernels expect it, or the device refuses.
+        """
+        addresses = [tensor.data_ptr() for tensor in tensors]
+        self.check_addresses(addresses)
+        results = self.results_for(tensors)
+        self._start(addresses, tensors, results)
+        return results
+
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         """Compute the results of inputs and weights, in the order of the schema."""
-        memory: list[Any] = [None] * len(self._buffers)
-        for position, index in self._given:
-            memory[position] = tensors[index]
-        for position, index in self._taken:
-            memory[position] = results[index]
-        for position, scratch in zip(self._scratch, self._scratch_on(tensors[0]), strict=True):
-            memory[position] = scratch
-        if self._prepared:
-            laid_out = _layouts.of(self._layout, [tensors[i] for i in self._laid_out])
-            if laid_out is None:
-                laid_out = self._lay_out(tensors)
-            for position, tensor in zip(self._prepared, laid_out, strict=True):
-                memory[position] = tensor
-        for part in self._steps:
-            part(memory)
+        self._start([tensor.data_ptr() for tensor in tensors], tensors, results)
 
-    def results_on(self, device: torch.device) -> list[torch.Tensor]:
-        """Return new tensors for the results."""
-        return [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in self.outputs]
+    def results_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return new tensors for the results of some tensors."""
+        return [
+            torch.empty(shape, dtype=dtype, device=self._place)
+            if alike is None
+            else torch.empty_like(tensors[alike])
+            for alike, (shape, dtype) in zip(self._alike, self.outputs, strict=True)
+        ]
 
-    def _lay_out(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        device = tensors[0].device
-        memory = [None if b.kind == "tensor" else _memory(b, device) for b in self._buffers]
-        for position in self._cleared:
-            cleared = memory[position]
-            assert cleared is not None, "plans clear memory of their own"
-            cleared.zero_()
-        for position, index in self._given:
-            memory[position] = tensors[index]
-        for part in self._prepare:
-            part(memory)
-        made = [memory[position] for position in self._prepared]
-        found = [tensor for tensor in made if tensor is not None]
-        _layouts.keep(self._layout, [tensors[i] for i in self._laid_out], found)
+    def check_addresses(self, addresses: list[int]) -> None:
+        """Refuse tensors that do not begin where kernels expect it.
+
+        Raises:
+            NoKernelError: one of them does not.
+        """
+        alignment = self._device.alignment
+        if reduce(or_, addresses) & (alignment - 1):
+            name = next(n for n, a in zip(_ORDER, addresses, strict=True) if a % alignment)
+            raise NoKernelError(f"{name} does not begin at a multiple of {alignment} bytes")
+
+    def check_settings(self) -> None:
+        """Refuse settings of torch that kernels were not judged under.
+
+        Raises:
+            NoKernelError: there is one.
+        """
+        if not DETERMINISTIC and torch.are_deterministic_algorithms_enabled():
+            raise NoKernelError("the kernels do not give the same bits each time")
+        if self.has_library_calls and not self._device.is_host:
+            is_on = torch.backends.cuda.matmul.allow_tf32
+            if is_on != TF32 or torch.backends.cudnn.allow_tf32 != TF32:
+                raise NoKernelError(f"torch's TF32 is {'on' if is_on else 'off'}")
+
+    def _start(
+        self, addresses: list[int], tensors: list[torch.Tensor], results: list[torch.Tensor]
+    ) -> None:
+        laid_out = self._layout_of(tensors) if self._prepared else ()
+        scratch = None
+        if self._scratch.places:
+            scratch = self._scratch.memory(self._place, is_kept=self._device.is_host)
+        if self.has_library_calls:
+            self._start_parts([*tensors, *results], laid_out, scratch)
+            return
+        addresses += [result.data_ptr() for result in results]
+        addresses += self._unset
+        if scratch is not None:
+            base = scratch.data_ptr()
+            for slot, offset, _ in self._scratch.places:
+                addresses[slot] = base + offset
+        for slot, tensor in zip(self._prepared, laid_out, strict=True):
+            addresses[slot] = tensor.data_ptr()
+        for row in self._steps:
+            self._device.run(row, addresses)
+
+    def _start_parts(
+        self, given: list[Any], laid_out: Iterable[torch.Tensor], scratch: torch.Tensor | None
+    ) -> None:
+        memory = given + [None] * (len(self._buffers) - len(given))
+        for slot, tensor in zip(self._prepared, laid_out, strict=True):
+            memory[slot] = tensor
+        if scratch is not None:
+            for slot, tensor in self._scratch.tensors(scratch):
+                memory[slot] = tensor
+        self._run_parts(self._steps, memory)
+
+    def _run_parts(self, parts: list[Any], memory: list[Any]) -> None:
+        for part in parts:
+            if isinstance(part, LibraryCall):
+                _call_library(part, memory)
+            else:
+                self._device.run(part, [0 if m is None else m.data_ptr() for m in memory])
+
+    def _layout_of(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        weights = [tensors[slot] for slot in self._laid_out]
+        found = self._layouts.of(weights)
+        if found is None:
+            found = self._lay_out(tensors)
+            self._layouts.keep(weights, found)
         return found
 
-    def _scratch_on(self, tensor: torch.Tensor) -> list[torch.Tensor]:
-        """Memory for the plan: on the CPU a thread keeps its own, as no call outlives its end."""
-        kept: list[torch.Tensor] | None = getattr(self._own, "scratch", None)
-        if kept is None or not self._device.is_host:
-            kept = [_memory(self._buffers[i], tensor.device) for i in self._scratch]
-            self._own.scratch = kept if self._device.is_host else None
-        for position, scratch in zip(self._scratch, kept, strict=True):
-            if position in self._cleared:
-                scratch.zero_()
-        return kept
+    def _lay_out(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        memory: list[Any] = [*tensors, *[None] * len(OUTPUTS)]
+        own = self._buffers[len(memory) :]
+        memory += [
+            torch.empty(b.shape, dtype=getattr(torch, b.dtype), device=self._place) for b in own
+        ]
+        for slot in self._cleared:
+            memory[slot].zero_()
+        self._run_parts(self._prepare, memory)
+        return [memory[slot] for slot in self._prepared]
 
-    def _parts(self, program: Any, steps: tuple[Step, ...]) -> list[Callable[[list[Any]], None]]:
-        """Functions of the memory, each for a library call or for launches in a row."""
-        parts: list[Callable[[list[Any]], None]] = []
-        row: list[Any] = []
-        used: set[int] = set()
+    def _parts(self, program: Any, steps: tuple[Step, ...]) -> list[Any]:
+        """Rows of launches, as the device runs them, and library calls between them."""
+        parts: list[Any] = []
+        row: list[Launch] = []
 
         def end_row() -> None:
             if row:
-                parts.append(self._launches(list(row), sorted(used)))
+                parts.append(self._device.bind(program, tuple(row), len(self._buffers)))
                 row.clear()
-                used.clear()
 
         for step in steps:
             if isinstance(step, Launch):
-                row.append(self._device.bind(program, step))
-                used.update(a for a in step.arguments if type(a) is int)
+                row.append(moved(step, self._slots))
             elif isinstance(step, LibraryCall):
                 end_row()
-                parts.append(_library_part(step))
+                parts.append(moved(step, self._slots))
         end_row()
         return parts
 
-    def _launches(self, launches: list[Any], used: list[int]) -> Callable[[list[Any]], None]:
-        count = len(self._buffers)
 
-        def run(memory: list[Any]) -> None:
-            addresses = [0] * count
-            for position in used:
-                addresses[position] = memory[position].data_ptr()
-            self._device.run(launches, addresses)
+class _Scratch:
+    """Memory of a plan for one call: one piece, in which each of its buffers has a place.
 
-        return run
+    Args:
+        buffers: With their slots.
+        cleared: Slots of those that are zero when a call begins.
+    """
+
+    def __init__(self, buffers: list[tuple[int, Buffer]], cleared: set[int]) -> None:
+        self.places: list[tuple[int, int, Buffer]] = []
+        """Slot, offset in bytes and buffer."""
+        self._cleared: list[tuple[int, int]] = []
+        self._own = threading.local()
+        end = 0
+        for slot, buffer in buffers:
+            size = buffer.numel() * getattr(torch, buffer.dtype).itemsize
+            self.places.append((slot, end, buffer))
+            if slot in cleared:
+                self._cleared.append((end, size))
+            end += -(-size // _PLACE) * _PLACE
+        self._bytes = end
+
+    def memory(self, device: torch.device, *, is_kept: bool) -> torch.Tensor:
+        """Return the memory; where it is kept, a thread has its own."""
+        found: torch.Tensor | None = getattr(self._own, "kept", None) if is_kept else None
+        if found is None:
+            found = torch.empty(self._bytes, dtype=torch.uint8, device=device)
+            if is_kept:
+                self._own.kept = found
+        for offset, size in self._cleared:
+            found.narrow(0, offset, size).zero_()
+        return found
+
+    def tensors(self, memory: torch.Tensor) -> list[tuple[int, torch.Tensor]]:
+        """Return each buffer as a tensor, with its slot."""
+        found = []
+        for slot, offset, buffer in self.places:
+            dtype = getattr(torch, buffer.dtype)
+            part = memory.narrow(0, offset, buffer.numel() * dtype.itemsize)
+            found.append((slot, part.view(dtype).view(buffer.shape)))
+        return found
 
 
 class _Layout(NamedTuple):
     weights: list[tuple[Any, int, int]]
     """Each a weak reference, its version and its address."""
+    memory: list[Any]
+    """Of the weights: what `.data` puts in its place lies elsewhere as long as this is held."""
     made: list[torch.Tensor]
     moment: Any
     """After which the layout is complete."""
@@ -193,40 +296,44 @@ class _Layouts:
     """What `prepare` made of weights, as long as they are the same tensors of the same version."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Any, ...], list[_Layout]] = {}
-        self._lock = threading.Lock()
+        self._kept: dict[tuple[int, ...], _Layout] = {}
 
-    def of(self, layout: tuple[Any, ...], weights: list[torch.Tensor]) -> list[torch.Tensor] | None:
+    def of(self, weights: list[torch.Tensor]) -> list[torch.Tensor] | None:
         """Return the layout of these weights as they are now; None where it is to be made."""
-        if _is_unversioned(weights):
+        entry = self._kept.get(tuple(map(id, weights)))
+        if entry is None or _is_unversioned(weights):
             return None
-        for entry in self._kept.get(layout, ()):
-            if all(
-                _is(known, tensor) for known, tensor in zip(entry.weights, weights, strict=True)
+        for (reference, version, address), tensor in zip(entry.weights, weights, strict=True):
+            if (
+                reference() is not tensor
+                or version != tensor._version
+                or address != tensor.data_ptr()
             ):
-                join(entry.moment, entry.made)
-                return entry.made
-        return None
+                return None
+        join(entry.moment, entry.made)
+        return entry.made
 
-    def keep(
-        self, layout: tuple[Any, ...], weights: list[torch.Tensor], made: list[torch.Tensor]
-    ) -> None:
-        """Remember a layout."""
+    def keep(self, weights: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+        """Remember a layout until one of its weights is gone."""
         if _is_unversioned(weights):
             return
-        known = [(weakref.ref(t), t._version, t.data_ptr()) for t in weights]
-        entry = _Layout(known, made, moment_of(made[0]))
-        with self._lock:
-            others = [e for e in self._kept.get(layout, ()) if not _replaces(weights, e)]
-            self._kept[layout] = [entry, *others[: _MOST_WEIGHTS - 1]]
+        key = tuple(map(id, weights))
+
+        def drop(gone: Any) -> None:
+            entry = self._kept.get(key)
+            if entry is not None and any(known[0] is gone for known in entry.weights):
+                self._kept.pop(key, None)
+
+        known = [(weakref.ref(t, drop), t._version, t.data_ptr()) for t in weights]
+        memory = [t.untyped_storage() for t in weights]
+        self._kept[key] = _Layout(known, memory, made, moment_of(made[0]))
 
     def forget(self) -> None:
         """Lay all weights out again at their next use."""
-        with self._lock:
-            self._kept.clear()
+        self._kept.clear()
 
 
-_layouts = _Layouts()
+_layouts: dict[tuple[Any, ...], _Layouts] = {}
 _calls: dict[tuple[Any, ...], BoundCall | str] = {}
 _programs: dict[tuple[int, int], Any] = {}
 _binding = threading.RLock()
@@ -239,8 +346,8 @@ def bound_call(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
         NoKernelError: it has to be the reference's.
     """
     first = tensors[0]
-    if first.device.type != _DEVICE:
-        raise NoKernelError(f"{_ORDER[0]} is on {first.device}; kernels run on {_DEVICE}")
+    if first.device.type != DEVICE:
+        raise NoKernelError(f"{_ORDER[0]} is on {first.device}; kernels run on {DEVICE}")
     key = (kind, first.device, *[(t.shape, t.dtype) for t in tensors])
     call = _calls.get(key)
     if call is None:
@@ -251,26 +358,20 @@ def bound_call(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
             _calls[key] = call
     if isinstance(call, str):
         raise NoKernelError(call)
-    alignment = call.alignment
     for name, tensor in zip(_ORDER, tensors, strict=True):
         if tensor.device != first.device:
             raise NoKernelError(f"{name} is on {tensor.device}, {_ORDER[0]} on {first.device}")
         if tensor.layout is not torch.strided or not tensor.is_contiguous() or tensor.is_neg():
             raise NoKernelError(f"{name} is not contiguous")
-        if tensor.data_ptr() % alignment:
-            raise NoKernelError(f"{name} does not begin at a multiple of {alignment} bytes")
-    if not DETERMINISTIC and torch.are_deterministic_algorithms_enabled():
-        raise NoKernelError("the kernels do not give the same bits each time")
-    if call.has_library_calls and not call._device.is_host:
-        is_on = torch.backends.cuda.matmul.allow_tf32
-        if is_on != TF32 or torch.backends.cudnn.allow_tf32 != TF32:
-            raise NoKernelError(f"torch's TF32 is {'on' if is_on else 'off'}")
+    call.check_addresses([tensor.data_ptr() for tensor in tensors])
+    call.check_settings()
     return call
 
 
 def relayout() -> None:
     """Lay weights out again at their next use: for weights that were changed through `.data`."""
-    _layouts.forget()
+    for layouts in _layouts.values():
+        layouts.forget()
 
 
 def sequence_of(
@@ -346,8 +447,9 @@ def _bound(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
         except NoKernelError as error:
             reasons.append(str(error))
             continue
-        layout = (number, kind, tensors[0].device, tuple(macros.items()))
-        return BoundCall(device, program, sequence, layout, outputs_of(kind, shapes))
+        key = (number, kind, tensors[0].device, tuple(macros.items()))
+        layouts = _layouts.setdefault(key, _Layouts())
+        return BoundCall(device, program, sequence, layouts, tensors, outputs_of(kind, shapes))
     raise NoKernelError("; ".join(dict.fromkeys(reasons)))
 
 
@@ -381,35 +483,38 @@ def _program(device: Any, number: int) -> Any:
     return _programs[key]
 
 
-def _memory(buffer: Buffer, device: torch.device) -> torch.Tensor:
-    return torch.empty(buffer.shape, dtype=getattr(torch, buffer.dtype), device=device)
+def _in_slots(buffers: tuple[Buffer, ...]) -> list[Buffer]:
+    """All buffers of a call: a place for each tensor of the schema, used or not, comes first."""
+    by_name = {b.name: b for b in buffers if b.kind == "tensor"}
+    named = [
+        by_name[name] if name in by_name else Buffer("tensor", name, "", ())
+        for name in (*_ORDER, *OUTPUTS)
+    ]
+    return [*named, *(b for b in buffers if b.kind != "tensor")]
 
 
-def _library_part(step: LibraryCall) -> Callable[[list[Any]], None]:
-    def value(memory: list[Any], item: Any) -> Any:
+def _index_alike(tensors: list[torch.Tensor], shape: tuple[int, ...], dtype: Any) -> int | None:
+    """The position of a tensor of this shape and dtype: the quickest way to make another."""
+    for index, tensor in enumerate(tensors):
+        if tensor.shape == shape and tensor.dtype is dtype:
+            return index
+    return None
+
+
+def _call_library(step: LibraryCall, memory: list[Any]) -> None:
+    def value(item: Any) -> Any:
         if isinstance(item, Operand):
             return memory[item.buffer]
-        return tuple(value(memory, i) for i in item) if isinstance(item, tuple) else item
+        return tuple(map(value, item)) if isinstance(item, tuple) else item
 
-    def run(memory: list[Any]) -> None:
-        arguments = [value(memory, item) for item in step.arguments]
-        keywords = {name: value(memory, item) for name, item in step.keywords.items()}
-        with torch.no_grad():
-            result = step.function(*arguments, **keywords).contiguous()
-            if step.is_new:
-                memory[step.output] = result
-            else:
-                memory[step.output].copy_(result)
-
-    return run
-
-
-def _names(step: Step, position: int) -> bool:
-    if isinstance(step, Launch):
-        return any(type(a) is int and a == position for a in step.arguments)
-    if isinstance(step, LibraryCall):
-        return Operand(position) in (*step.arguments, *step.keywords.values())
-    return False
+    arguments = map(value, step.arguments)
+    keywords = {name: value(item) for name, item in step.keywords.items()}
+    with torch.no_grad():
+        result = step.function(*arguments, **keywords).contiguous()
+        if step.is_new:
+            memory[step.output] = result
+        else:
+            memory[step.output].copy_(result)
 
 
 def _is_unversioned(weights: list[torch.Tensor]) -> bool:
@@ -417,16 +522,7 @@ def _is_unversioned(weights: list[torch.Tensor]) -> bool:
 
     A graph that is captured now runs again when they have.
     """
-    if any(t.is_inference() for t in weights):
-        return True
-    return any(t.is_cuda for t in weights) and is_captured()
-
-
-def _is(known: tuple[Any, int, int], tensor: torch.Tensor) -> bool:
-    reference, version, address = known
-    return reference() is tensor and version == tensor._version and address == tensor.data_ptr()
-
-
-def _replaces(weights: list[torch.Tensor], entry: _Layout) -> bool:
-    known = [reference() for reference, _, _ in entry.weights]
-    return any(k is None for k in known) or all(k is w for k, w in zip(known, weights, strict=True))
+    for tensor in weights:
+        if tensor.is_inference():
+            return True
+    return weights[0].is_cuda and is_captured()

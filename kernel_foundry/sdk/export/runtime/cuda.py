@@ -34,57 +34,48 @@ _DRIVERS: Final = (
 
 
 class GpuLaunch:
-    """One launch with its numbers; it is given the addresses of its buffers in each call.
+    """One launch with its numbers.
 
     Args:
         driver: Of the GPU.
         program: What holds the kernel.
         launch: Which kernel, and how.
         shared_bytes: That a block of this GPU may have.
+        addresses: Where the addresses of buffers will be.
     """
 
     def __init__(
-        self, driver: "Driver", program: c_void_p, launch: Launch, shared_bytes: int
+        self, driver: "Driver", program: c_void_p, launch: Launch, shared_bytes: int, addresses: Any
     ) -> None:
         self._driver = driver
         function = c_void_p()
-        name = launch.kernel.encode()
-        driver.call("cuModuleGetFunction", byref(function), program, name)
+        driver.call("cuModuleGetFunction", byref(function), program, launch.kernel.encode())
         self._function = function
         static = self._attribute(_STATIC_SHARED)
         driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared_bytes - static)
         if static + launch.shared_bytes > _USUAL_SHARED:
             driver.call("cuFuncSetAttribute", function, _CARVEOUT, 100)
         self._allow_large_clusters()
-        self._grid = [c_uint(size) for size in launch.grid]
-        self._block = [c_uint(size) for size in launch.block]
-        self._shared_bytes = launch.shared_bytes
-        self._is_cooperative = launch.is_cooperative
-        self._values: list[Any] = [
-            (ctypes.c_char * len(a)).from_buffer_copy(a) if isinstance(a, bytes) else c_uint64()
+        self._values = [
+            (ctypes.c_char * len(a)).from_buffer_copy(a) if isinstance(a, bytes) else None
             for a in launch.arguments
         ]
-        self._pointers = [
-            (value, argument)
+        places = [
+            ctypes.addressof(addresses) + 8 * argument if value is None else ctypes.addressof(value)
             for value, argument in zip(self._values, launch.arguments, strict=True)
-            if isinstance(argument, int)
         ]
-        addresses = (ctypes.addressof(value) for value in self._values)
-        self._parameters = (c_void_p * len(self._values))(*addresses)
+        parameters = (c_void_p * len(places))(*places)
+        # Plain integers are what ctypes passes on quickest.
+        self._setup = (*launch.grid, *launch.block, launch.shared_bytes)
+        is_cooperative = launch.is_cooperative
+        name = "cuLaunchCooperativeKernel" if is_cooperative else "cuLaunchKernel"
+        self._start = getattr(driver.api, name)
+        self._last = (parameters,) if is_cooperative else (parameters, None)
 
-    def enqueue(self, queue: int, addresses: list[int]) -> None:
-        """Start the kernel on buffers at `addresses`, which the caller's lock protects.
-
-        Raises:
-            NoKernelError: the driver refuses it.
-        """
-        for value, buffer in self._pointers:
-            value.value = addresses[buffer]
-        setup = (*self._grid, *self._block, self._shared_bytes, c_void_p(queue), self._parameters)
-        if self._is_cooperative:
-            self._driver.call("cuLaunchCooperativeKernel", self._function, *setup)
-        else:
-            self._driver.call("cuLaunchKernel", self._function, *setup, None)
+    def start(self, queue: c_void_p) -> int:
+        """Start the kernel; the driver's error, or 0."""
+        error: int = self._start(self._function, *self._setup, queue, *self._last)
+        return error
 
     def _attribute(self, name: int) -> int:
         value = c_int()
@@ -101,6 +92,48 @@ class GpuLaunch:
             size *= max(value.value, 1)
         if size > _PORTABLE_CLUSTER:
             self._driver.call("cuFuncSetAttribute", self._function, _LARGE_CLUSTERS, 1)
+
+
+class GpuRow:
+    """Launches that follow one another, and the addresses that they have in common.
+
+    Args:
+        driver: Of the GPU.
+        program: What holds the kernels.
+        launches: Which kernels, and how.
+        count: Of addresses.
+        shared_bytes: That a block of this GPU may have.
+    """
+
+    def __init__(
+        self,
+        driver: "Driver",
+        program: c_void_p,
+        launches: tuple[Launch, ...],
+        count: int,
+        shared_bytes: int,
+    ) -> None:
+        self._driver = driver
+        self._addresses: Any = (c_uint64 * count)()
+        self._launches = [
+            GpuLaunch(driver, program, launch, shared_bytes, self._addresses) for launch in launches
+        ]
+        self._lock = threading.Lock()
+
+    def start(self, queue: int, addresses: list[int], context: c_void_p) -> None:
+        """Start the kernels in order.
+
+        Raises:
+            NoKernelError: the driver refuses one.
+        """
+        place = c_void_p(queue)
+        with self._lock:
+            self._addresses[:] = addresses
+            for launch in self._launches:
+                if launch.start(place) != 0:
+                    # A thread may have no context yet, or a program another one.
+                    self._driver.call("cuCtxSetCurrent", context)
+                    self._driver.check(launch.start(place), "cuLaunchKernel")
 
 
 class Driver:
@@ -130,11 +163,18 @@ class Driver:
         Raises:
             NoKernelError: it reports an error.
         """
-        error = getattr(self.api, name)(*arguments)
+        self.check(getattr(self.api, name)(*arguments), name)
+
+    def check(self, error: int, call: str) -> None:
+        """Refuse what the driver refused.
+
+        Raises:
+            NoKernelError: it has reported an error.
+        """
         if error != 0:
             text = c_char_p()
             self.api.cuGetErrorName(error, byref(text))
-            raise NoKernelError(f"{name}: {(text.value or b'unknown').decode()} ({error})")
+            raise NoKernelError(f"{call}: {(text.value or b'unknown').decode()} ({error})")
 
 
 class GpuDevice:
@@ -154,7 +194,6 @@ class GpuDevice:
 
     def __init__(self, driver: Driver, index: int) -> None:
         self._driver = driver
-        self._lock = threading.Lock()
         self._index = index
         self._ordinal = c_int()
         driver.call("cuDeviceGet", byref(self._ordinal), index)
@@ -184,28 +223,28 @@ class GpuDevice:
             self._driver.call("cuModuleLoadDataEx", byref(program), code, 0, None, None)
         return program
 
-    def bind(self, program: c_void_p, launch: Launch) -> GpuLaunch:
-        """Return a launch of a program's kernel.
+    def bind(self, program: c_void_p, launches: tuple[Launch, ...], count: int) -> GpuRow:
+        """Return launches of a program's kernels, for some number of addresses.
 
         Raises:
-            NoKernelError: the kernel does not take it.
+            NoKernelError: a kernel does not take it.
         """
         with self._current():
-            return GpuLaunch(self._driver, program, launch, self._shared_bytes)
+            return GpuRow(self._driver, program, launches, count, self._shared_bytes)
 
-    def run(self, launches: list[GpuLaunch], addresses: list[int]) -> None:
+    def run(self, row: GpuRow, addresses: list[int]) -> None:
         """Start launches in order, behind what torch has queued."""
         queue = current_queue(self._index)
+        if torch._C._cuda_getDevice() == self._index:
+            row.start(queue, addresses, self._context)
+            return
         with torch.cuda.device(self._index):
-            self.enqueue(launches, addresses, queue)
+            self.enqueue(row, addresses, queue)
 
-    def enqueue(self, launches: list[GpuLaunch], addresses: list[int], queue: int) -> None:
-        """Start launches in order in a queue; the GPU is the current one."""
-        with self._lock:
-            # A thread may have no context yet.
-            self._driver.call("cuCtxSetCurrent", self._context)
-            for launch in launches:
-                launch.enqueue(queue, addresses)
+    def enqueue(self, row: GpuRow, addresses: list[int], queue: int) -> None:
+        """Start launches in order in a queue."""
+        self._driver.call("cuCtxSetCurrent", self._context)
+        row.start(queue, addresses, self._context)
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:

@@ -11,12 +11,13 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Final
+from operator import is_, itemgetter
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import nn
 
-from kernel_foundry.sdk.export.runtime.call import bound_call
+from kernel_foundry.sdk.export.runtime.call import DEVICE, BoundCall, bound_call
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.reference import (
     Sizes,
@@ -24,7 +25,6 @@ from kernel_foundry.sdk.export.runtime.reference import (
     check_mode,
     container_of,
     flat,
-    mode_matters,
     own_attributes,
     reference_at,
     rest_of,
@@ -35,6 +35,7 @@ from kernel_foundry.sdk.export.runtime.reference import (
 from kernel_foundry.sdk.export.runtime.same_source import is_same_source
 from kernel_foundry.sdk.export.runtime.task import (
     DIGEST,
+    IGNORES_MODE,
     INPUTS,
     NAMESPACE,
     OUTPUTS,
@@ -45,6 +46,8 @@ from kernel_foundry.sdk.export.runtime.task import (
 
 _NAMES: Final = (*INPUTS, *WORKLOADS[0]["weights"])
 _MOST_REASONS: Final = 64
+_MOST_KNOWN: Final = 8
+"""Kinds of calls that a module is quick with."""
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -91,15 +94,8 @@ def reset_stats() -> None:
     counts.reset()
 
 
-def run_kernels(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the results of inputs and weights, in the order of the schema.
-
-    Raises:
-        NoKernelError: it has to be the reference's.
-    """
-    call = bound_call(kind, tensors)
-    results = call.results_on(tensors[0].device)
-    call.run(tensors, results)
+def _run(call: BoundCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    results = call.results(tensors)
     counts.kernel += 1
     return results
 
@@ -107,7 +103,7 @@ def run_kernels(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 def _operator(*arguments: Any) -> Any:
     kind, tensors = kind_of(arguments[-1]), list(arguments[:-1])
     try:
-        results = run_kernels(kind, tensors)
+        results = _run(bound_call(kind, tensors), tensors)
     except NoKernelError as error:
         counts.reference(str(error))
         own = {t.untyped_storage().data_ptr() for t in tensors}
@@ -187,7 +183,7 @@ def _refuse_vmap(*_arguments: Any) -> Any:
 
 
 class _Identity:
-    """Which judged module a module is, and what to watch for changes.
+    """Which judged module a module is, what to watch for changes, and calls that were as judged.
 
     Args:
         module: The module.
@@ -195,9 +191,9 @@ class _Identity:
     """
 
     def __init__(self, module: nn.Module, own: str) -> None:
-        self.own = own
         self.kind = self.reason = ""
         self.container: type = tuple
+        parts = list(module.modules())
         try:
             kind = sizes_of_module(module, own)
             weights_of(module)
@@ -205,11 +201,11 @@ class _Identity:
             self.kind = json.dumps(dict(kind))
         except NoKernelError as error:
             self.reason = str(error)
-        parts = list(module.modules())
-        self.watched: list[tuple[dict[str, Any], str, Any]] = []
+        self._watched = [_watch(p._modules, list(p._modules)) for p in parts if p._modules]
         for part in parts:
-            self.watched += [(vars(part), name, value) for name, value in own_attributes(part)]
-            self.watched += [(part._modules, name, child) for name, child in part._modules.items()]
+            if names := [name for name, _ in own_attributes(part)]:
+                self._watched.append(_watch(vars(part), names))
+        self._modes = [] if IGNORES_MODE else [vars(part) for part in parts]
         self.attributes = [
             (part, name, value)
             for part in parts
@@ -217,13 +213,102 @@ class _Identity:
             if isinstance(value, bool | int | float | str | None)
         ]
         self.parts = parts
-        self.mode_matters = bool(self.kind) and mode_matters(kind_of(self.kind))
-        self.hooks = [getattr(part, name) for part in parts[1:] for name in _HOOKS]
+        self._hooks = [getattr(part, name) for part in parts[1:] for name in _HOOKS]
+        self._weights = [_owner(module, path) for path in WORKLOADS[0]["weights"].values()]
+        self._known: tuple[_KnownCall, ...] = ()
 
     @property
     def is_stale(self) -> bool:
         """Whether an attribute or a part of the module has been replaced since."""
-        return any(values.get(name) is not value for values, name, value in self.watched)
+        try:
+            for values, read, known in self._watched:
+                if not all(map(is_, read(values), known)):
+                    return True
+        except KeyError:
+            return True
+        return False
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether a part of the module has hooks, which kernels would not run."""
+        return any(self._hooks)
+
+    def results(self, arguments: tuple[Any, ...]) -> list[torch.Tensor] | None:
+        """Return the results of a call like one before; None: all is to be looked at.
+
+        Raises:
+            NoKernelError: it has to be the reference's.
+        """
+        if not self._known or self.is_stale or any(self._hooks):
+            return None
+        for values in self._modes:
+            if values["training"] is not TRAINING:
+                return None
+        try:
+            tensors = [*arguments, *[owner[name] for owner, name in self._weights]]
+        except KeyError:
+            return None
+        for count, is_like, call, has_gradients in self._known:
+            if len(tensors) == count and is_like(*tensors):
+                if has_gradients and torch.is_grad_enabled():
+                    return None
+                if call.has_settings:
+                    call.check_settings()
+                return _run(call, tensors)
+        return None
+
+    def know(
+        self, arguments: tuple[Any, ...], call: BoundCall, tensors: list[torch.Tensor]
+    ) -> None:
+        """Remember a call that was as judged, if all its arguments are tensors."""
+        if not all(isinstance(argument, torch.Tensor) for argument in arguments):
+            return
+        known = _known_call(call, tensors)
+        if known is not None:
+            self._known = (known, *self._known[: _MOST_KNOWN - 1])
+
+
+class _KnownCall(NamedTuple):
+    tensors: int
+    """Number of inputs and weights."""
+    is_like: Callable[..., bool]
+    """Whether tensors are as they were: type, dtype, device, sizes, strides, and what torch's
+    dispatcher does with them, such as autocast and transforms."""
+    call: BoundCall
+    has_gradients: bool
+
+
+def _known_call(call: BoundCall, tensors: list[torch.Tensor]) -> _KnownCall | None:
+    """What to know a call by; None where torch has nothing to compare tensors at once."""
+    try:
+        sizes: list[Any] = [list(tensor.shape) for tensor in tensors]
+        strides: list[Any] = [list(tensor.stride()) for tensor in tensors]
+        guards = torch._C._dynamo.guards.TensorGuards(
+            *tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides
+        )
+        if not guards.check(*tensors):  # the same tensor twice
+            return None
+    except (AttributeError, TypeError, ValueError, RuntimeError, SystemError):
+        return None  # no public function does it: other releases may have another one
+    has_gradients = any(tensor.requires_grad for tensor in tensors)
+    return _KnownCall(len(tensors), guards.check, call, has_gradients)
+
+
+def _watch(values: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], Any, tuple[Any, ...]]:
+    """Attributes, what reads some of them at once, and what it reads now."""
+    read = itemgetter(*names, names[0])  # of one name it would return no tuple
+    return values, read, read(values)
+
+
+def _owner(module: nn.Module, path: str) -> tuple[dict[str, Any], str]:
+    """The attributes among which a parameter or buffer is, and its name there."""
+    owner, _, name = path.rpartition(".")
+    try:
+        part = module.get_submodule(owner)
+    except AttributeError:
+        return {}, name
+    places: tuple[dict[str, Any], ...] = (vars(part), part._parameters, part._buffers)
+    return next((place for place in places if name in place), {}), name
 
 
 _operator_name: Final = f"{NAMESPACE}::{TASK}_{DIGEST}"
@@ -256,29 +341,25 @@ class Module(_Reference):  # type: ignore[misc]  # its class is in a text
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._kf = _Identity(self, type(self).__module__)
+        self._kf_class = type(self)
+        self._kf = _identity(self)
 
     def forward(self, *arguments: Any, **named: Any) -> Any:
         """Compute what the reference computes."""
         if torch.compiler.is_compiling():
             return _traced(self, arguments, named, super().forward)
         try:
-            kind, tensors = call_of(self, arguments, named)
-            if is_plain(tensors):
-                results = run_kernels(kind_of(kind), tensors)
-                return results[0] if len(OUTPUTS) == 1 else contained(kind, results)
+            return kernel_result(self, arguments, named)
         except NoKernelError as error:
             counts.reference(str(error))
             return super().forward(*arguments, **named)
-        result = operator(*tensors, kind)
-        return result if len(OUTPUTS) == 1 else contained(kind, result)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in self.__dict__.items() if not name.startswith("_kf")}
+        return {name: value for name, value in self.__dict__.items() if name != "_kf"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._kf = _Identity(self, type(self).__module__)
+        self._kf = _identity(self)
 
 
 Module.forward.__signature__ = inspect.signature(_Reference.forward)  # type: ignore[attr-defined]
@@ -299,24 +380,83 @@ def swap(model: nn.Module, of: type[nn.Module] | None = None) -> nn.Module:
         ValueError: there is no such module in it.
     """
     made: dict[int, nn.Module] = {}
-    for module in model.modules():
+    seen: set[int] = set()
+
+    def replaced(module: nn.Module) -> nn.Module:
         kind: Any = type(module)
-        if kind is not Module and (kind is of if of else is_same_source(kind)):
+        if "_kf_class" in vars(module):  # of this file or of another one: its parts are its own
+            return module
+        if id(module) in made:
+            return made[id(module)]
+        if kind is of if of else is_same_source(kind):
             made[id(module)] = _adopted(module)
+            return made[id(module)]
+        if id(module) not in seen:
+            seen.add(id(module))
+            for name, child in module._modules.items():
+                if child is not None:
+                    module._modules[name] = replaced(child)
+        return module
+
+    result = replaced(model)
     if not made:
         raise ValueError(f"the model has no module of {of or f'the class of {TASK}'}")
-    for module in list(model.modules()):
-        for name, child in module._modules.items():
-            if id(child) in made:
-                module._modules[name] = made[id(child)]
-    return made.get(id(model), model)
+    return result
 
 
 def _adopted(module: nn.Module) -> nn.Module:
-    made: nn.Module = Module.__new__(Module)
-    made.__dict__.update(module.__dict__)
-    made.__dict__["_kf"] = _Identity(made, type(module).__module__)
+    """An exported module in place of one, whose parts are the user's own once more."""
+    given_back: dict[int, nn.Module] = {}
+    for part in module.modules():
+        for name, child in part._modules.items():
+            kind = None if child is None else vars(child).get("_kf_class")
+            if child is not None and kind is not None and kind is not type(child):
+                if id(child) not in given_back:
+                    given_back[id(child)] = _alike(child, kind)
+                part._modules[name] = given_back[id(child)]
+    made = _alike(module, Module)
+    made.__dict__["_kf_class"] = type(module)
+    made.__dict__["_kf"] = _identity(made)
     return made
+
+
+def _alike(module: nn.Module, kind: type[nn.Module]) -> nn.Module:
+    """A module of another class with the same attributes, parameters and parts."""
+    made: nn.Module = kind.__new__(kind)
+    made.__dict__.update({n: v for n, v in vars(module).items() if not n.startswith("_kf")})
+    return made
+
+
+def _identity(module: Any) -> _Identity:
+    return _Identity(module, module._kf_class.__module__)
+
+
+def kernel_result(
+    module: Any, arguments: tuple[Any, ...], named: dict[str, Any], *, is_strict: bool = False
+) -> Any:
+    """Return what a module's forward returns, by kernels.
+
+    Args:
+        module: The module.
+        arguments: Of its forward, by position.
+        named: Those by name.
+        is_strict: Whether the reference may not run below autograd or a transform either.
+
+    Raises:
+        NoKernelError: it has to be the reference's.
+    """
+    results = None if named else module._kf.results(arguments)
+    if results is None:
+        kind, tensors = call_of(module, arguments, named)
+        plain = is_plain(tensors)
+        call = bound_call(kind_of(kind), tensors) if plain or is_strict else None
+        if call is None or not plain:
+            result = operator(*tensors, kind)
+            return result if len(OUTPUTS) == 1 else module._kf.container(result)
+        results = _run(call, tensors)
+        if not named:
+            module._kf.know(arguments, call, tensors)
+    return results[0] if len(OUTPUTS) == 1 else module._kf.container(results)
 
 
 def call_of(
@@ -328,20 +468,22 @@ def call_of(
         NoKernelError: it has to be the reference's.
     """
     if module._kf.is_stale:
-        module._kf = _Identity(module, module._kf.own)
+        module._kf = _identity(module)
     identity = module._kf
     if not identity.kind:
         raise NoKernelError(identity.reason)
-    if any(identity.hooks):
+    if identity.has_hooks:
         raise NoKernelError("a part of the module has hooks")
     kind = kind_of(identity.kind)
-    check_mode(module, kind)
+    check_mode(module)
     if named:
         arguments = _by_position(arguments, named)
     inputs, rest = flat(arguments)
     if rest != rest_of(kind):
         raise NoKernelError("the arguments are none that were judged")
-    if torch.is_autocast_enabled(inputs[0].device.type):
+    if inputs[0].device.type != DEVICE:
+        raise NoKernelError(f"{INPUTS[0]} is on {inputs[0].device}; kernels run on {DEVICE}")
+    if torch.is_autocast_enabled(DEVICE):
         raise NoKernelError("autocast is on")
     return identity.kind, [*inputs, *weights_of(module)]
 
@@ -355,14 +497,14 @@ def _traced(
     for part, name, value in module._kf.attributes:
         if getattr(part, name) != value:
             return reference(*arguments, **named)
-    if module._kf.mode_matters:
+    if not IGNORES_MODE:
         for part in module._kf.parts:
             if part.training is not TRAINING:
                 return reference(*arguments, **named)
     is_usual = bool(module._kf.kind) and all(isinstance(item, str) for item in rest)
     if named or not is_usual or len(inputs) != len(INPUTS) or len(rest) != len(INPUTS):
         return reference(*arguments, **named)
-    if torch.is_autocast_enabled(inputs[0].device.type):
+    if inputs[0].device.type != DEVICE or torch.is_autocast_enabled(DEVICE):
         return reference(*arguments)
     result = operator(*inputs, *weights_of(module), module._kf.kind)
     return result if len(OUTPUTS) == 1 else module._kf.container(result)
@@ -393,8 +535,3 @@ def kind_of(text: str) -> Sizes:
 
 def _of_reference(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     return with_weights(kind, tensors[: len(INPUTS)], tensors[len(INPUTS) :])
-
-
-def contained(kind: str, results: list[torch.Tensor]) -> Any:
-    """Return several results in what the reference returns them in."""
-    return container_of(kind_of(kind))(results)

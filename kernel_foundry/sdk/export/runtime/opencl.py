@@ -22,6 +22,7 @@ _COMPUTE_UNITS: Final = 0x1002
 _MAX_BLOCK: Final = 0x1004
 _LOCAL_BYTES: Final = 0x1023
 _THREADS: Final = "DPCPP_CPU_NUM_CUS"
+_FORKED: Final = "this process was forked after kernels ran: start it by spawn"
 
 
 class CpuLaunch:
@@ -93,6 +94,7 @@ class CpuDevice:
 
     def __init__(self) -> None:
         self._api = api = _runtime()
+        self._process = os.getpid()
         self._lock = threading.Lock()
         before = os.environ.get(_THREADS)
         os.environ[_THREADS] = str(torch.get_num_threads())
@@ -132,21 +134,30 @@ class CpuDevice:
         _check(built, "clBuildProgram")
         return program
 
-    def bind(self, program: c_void_p, launch: Launch) -> CpuLaunch:
-        """Return a launch of a program's kernel.
+    def bind(
+        self, program: c_void_p, launches: tuple[Launch, ...], _count: int
+    ) -> tuple[CpuLaunch, ...]:
+        """Return launches of a program's kernels.
 
         Raises:
-            NoKernelError: the kernel does not take it.
+            NoKernelError: a kernel does not take it.
         """
-        items = math.prod(g * b for g, b in zip(launch.grid, launch.block, strict=True))
-        if items >= 1 << 31:
-            raise NoKernelError(f"{launch.kernel} would have {items} work-items")
-        return CpuLaunch(self._api, program, launch)
+        for launch in launches:
+            items = math.prod(g * b for g, b in zip(launch.grid, launch.block, strict=True))
+            if items >= 1 << 31:
+                raise NoKernelError(f"{launch.kernel} would have {items} work-items")
+        return tuple(CpuLaunch(self._api, program, launch) for launch in launches)
 
-    def run(self, launches: list[CpuLaunch], addresses: list[int]) -> None:
-        """Run launches in order and wait for them."""
+    def run(self, row: tuple[CpuLaunch, ...], addresses: list[int]) -> None:
+        """Run launches in order and wait for them.
+
+        Raises:
+            NoKernelError: the runtime refuses one, or its threads are another process's.
+        """
+        if os.getpid() != self._process:
+            raise NoKernelError(_FORKED)
         with self._lock:
-            for launch in launches:
+            for launch in row:
                 launch.enqueue(self._queue, addresses)
         _check(self._api.clFinish(self._queue), "clFinish")
 
@@ -171,7 +182,7 @@ def device_of(_tensor: torch.Tensor) -> CpuDevice:
         own = _devices.get(os.getpid())
         if own is None:
             if _devices:
-                raise NoKernelError("this process was forked after kernels ran: start it by spawn")
+                raise NoKernelError(_FORKED)
             own = _devices[os.getpid()] = CpuDevice()
         return own
 

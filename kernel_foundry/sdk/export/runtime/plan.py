@@ -170,7 +170,7 @@ class Recorder:
 
     def finish(self) -> Sequence:
         """Return what was recorded."""
-        used = {id(self._buffers[i]) for step in self._steps for i in _positions(step)}
+        used = {id(self._buffers[i]) for step in self._steps for i in positions(step)}
         for buffer in self._prepared or ():
             if id(buffer) in used:
                 buffer.kind = "prepared"
@@ -305,12 +305,31 @@ def power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-def _positions(step: Step) -> set[int]:
+def positions(step: Step) -> set[int]:
+    """Return the positions of the buffers that a step reads or writes."""
     if isinstance(step, Launch):
         return {argument for argument in step.arguments if type(argument) is int}
     if isinstance(step, Clear):
         return {step.buffer}
     return {step.output, *_operands((*step.arguments, *step.keywords.values()))}
+
+
+def moved(step: Any, places: list[int]) -> Any:
+    """Return a launch or a library call with other positions of its buffers."""
+
+    def value(item: Any) -> Any:
+        if isinstance(item, Operand):
+            return Operand(places[item.buffer])
+        return tuple(map(value, item)) if isinstance(item, tuple) else item
+
+    if isinstance(step, Launch):
+        arguments = tuple(places[a] if type(a) is int else a for a in step.arguments)
+        return step._replace(arguments=arguments)
+    return step._replace(
+        arguments=tuple(map(value, step.arguments)),
+        keywords={name: value(item) for name, item in step.keywords.items()},
+        output=places[step.output],
+    )
 
 
 def _operands(values: tuple[Any, ...]) -> set[int]:

@@ -6,10 +6,12 @@ tensors of these shapes, and its own constructor a module like this one.
 
 import ast
 import inspect
+import itertools
 import keyword
 import linecache
 import math
 import random
+import sys
 import types
 from collections.abc import Iterator
 from functools import cache
@@ -21,6 +23,8 @@ from torch import nn
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.task import (
     CAST,
+    DIGEST,
+    IGNORES_MODE,
     INPUTS,
     OUTPUTS,
     REFERENCE,
@@ -33,7 +37,10 @@ Sizes = tuple[tuple[str, int], ...]
 """Values of module-level names of the reference, by name."""
 Shape = tuple[int, ...]
 
-_NAME: Final = f"{TASK}_reference"
+_NAME: Final = f"{TASK}_{DIGEST}_reference"
+"""How the names of its modules begin: torch.compile imports modules by name, so each has its own
+among those that are loaded."""
+_numbers: Final = itertools.count()
 _OWN: Final = frozenset(vars(nn.Module()))
 """Attributes that every module has."""
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
@@ -56,10 +63,11 @@ def reference_at(sizes: Sizes) -> types.ModuleType:
             continue
         if isinstance(target, ast.Name) and target.id in wanted:
             statement.value = ast.copy_location(ast.Constant(wanted[target.id]), target)
-    file = f"<{_NAME} {wanted}>"
+    module = types.ModuleType(f"{_NAME}_{next(_numbers)}")
+    file = f"<{module.__name__} {wanted}>"
     lines = REFERENCE.splitlines(keepends=True)
     linecache.cache[file] = (len(REFERENCE), None, lines, file)
-    module = types.ModuleType(_NAME)
+    sys.modules[module.__name__] = module
     exec(compile(ast.fix_missing_locations(tree), file, "exec"), module.__dict__)
     return module
 
@@ -79,22 +87,20 @@ def skeleton(sizes: Sizes) -> nn.Module:
     return model.train(TRAINING).requires_grad_(requires_grad=False)
 
 
-def state_of(model: nn.Module, own: str = _NAME) -> tuple[Any, ...]:
+def state_of(model: nn.Module, own: str = "") -> tuple[Any, ...]:
     """Return all of a module that decides what it computes, but its tensors.
 
     Args:
         model: The module.
-        own: Name of the Python module where its own classes are.
+        own: Name of the Python module where its own classes are; "" for the reference's.
 
     Raises:
         NoKernelError: an attribute is an object that cannot be compared.
     """
     state = []
     for path, module in model.named_modules():
-        kind = type(module)
-        place = "" if kind.__module__ in (own, _NAME) else kind.__module__
-        name = f"{place}.{kind.__qualname__}" if path else ""
-        described = [(n, _described(f"{path}.{n}", v)) for n, v in own_attributes(module)]
+        name = _full_name(type(module), own) if path else ""
+        described = [(n, _described(f"{path}.{n}", v, own)) for n, v in own_attributes(module)]
         state.append((path, name, tuple(sorted(described))))
     return tuple(state)
 
@@ -153,7 +159,7 @@ def filled(rest: list[Any], tensors: list[torch.Tensor]) -> list[Any]:
     ]
 
 
-def sizes_of_module(model: nn.Module, own: str = _NAME) -> Sizes:
+def sizes_of_module(model: nn.Module, own: str = "") -> Sizes:
     """Return sizes for which the reference's constructor makes a module like this one.
 
     Raises:
@@ -274,33 +280,15 @@ def with_weights(
     return results_of(torch.func.functional_call(skeleton(kind), named, arguments))
 
 
-def check_mode(model: nn.Module, kind: Sizes) -> None:
-    """Refuse a module in another mode than the judged one, where that matters.
+def check_mode(model: nn.Module) -> None:
+    """Refuse a module in another mode than the judged one, unless that is the same to it.
 
     Raises:
         NoKernelError: it is.
     """
-    if mode_matters(kind) and any(module.training is not TRAINING for module in model.modules()):
+    if not IGNORES_MODE and any(module.training is not TRAINING for module in model.modules()):
         mode = "training" if TRAINING else "evaluation"
         raise NoKernelError(f"the kernels were judged in {mode} mode alone")
-
-
-@cache
-def mode_matters(kind: Sizes) -> bool:
-    """Return whether a module may compute something else in the other mode.
-
-    It may when the code of a part of it asks for the mode, as dropout and batch norm do.
-    """
-    if "training" in REFERENCE:
-        return True
-    for module in skeleton(kind).modules():
-        if type(module).__module__ != _NAME:
-            try:
-                if "training" in inspect.getsource(type(module)):
-                    return True
-            except (OSError, TypeError):
-                return True
-    return False
 
 
 def _is_same_module(sizes: Sizes, kind: Sizes) -> bool:
@@ -321,17 +309,23 @@ def own_attributes(module: nn.Module) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _described(path: str, value: Any) -> str:
+def _full_name(value: Any, own: str) -> str:
+    """Of a class or a function; those of the user's file are called as those of the reference's."""
+    is_own = value.__module__ == own or str(value.__module__).startswith(_NAME)
+    return f"{'' if is_own else value.__module__}.{value.__qualname__}"
+
+
+def _described(path: str, value: Any, own: str) -> str:
     if isinstance(value, _PLAIN):
         return repr(value)
     if isinstance(value, list | tuple | set | frozenset):
-        items = [_described(path, item) for item in value]
+        items = [_described(path, item, own) for item in value]
         return f"{type(value).__name__}{items}"
     if isinstance(value, dict):
-        return f"dict{[(repr(k), _described(path, v)) for k, v in value.items()]}"
+        return f"dict{[(repr(k), _described(path, v, own)) for k, v in value.items()]}"
     is_named = isinstance(value, types.FunctionType | types.BuiltinFunctionType | type)
     if is_named and value.__name__ != "<lambda>":
-        return f"{value.__module__}.{value.__qualname__}"
+        return _full_name(value, own)
     raise NoKernelError(f"{path} is a {type(value).__name__}, which cannot be compared")
 
 

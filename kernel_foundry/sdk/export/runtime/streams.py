@@ -8,13 +8,14 @@ import torch
 class Moment(NamedTuple):
     """After which all that a stream was given before is complete."""
 
-    queue: Any
+    queue: int
     event: Any
 
 
 def current_queue(index: int) -> int:
     """Return the driver's handle of a GPU's current stream."""
-    return torch.cuda.current_stream(index).cuda_stream
+    handle: int = torch._C._cuda_getCurrentRawStream(index)
+    return handle
 
 
 def moment_of(tensor: torch.Tensor) -> Moment | None:
@@ -22,18 +23,17 @@ def moment_of(tensor: torch.Tensor) -> Moment | None:
     if not tensor.is_cuda:
         return None
     stream = torch.cuda.current_stream(tensor.device)
-    return Moment(stream, stream.record_event())
+    return Moment(stream.cuda_stream, stream.record_event())
 
 
 def join(moment: Moment | None, tensors: list[torch.Tensor]) -> None:
     """Let the current stream wait for a moment that another one has recorded, and use tensors."""
-    if moment is None:
+    if moment is None or current_queue(tensors[0].get_device()) == moment.queue:
         return
     stream = torch.cuda.current_stream(tensors[0].device)
-    if stream != moment.queue:
-        stream.wait_event(moment.event)
-        for tensor in tensors:
-            tensor.record_stream(stream)
+    stream.wait_event(moment.event)
+    for tensor in tensors:
+        tensor.record_stream(stream)
 
 
 def is_captured() -> bool:

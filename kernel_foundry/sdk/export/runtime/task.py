@@ -20,6 +20,8 @@ LIMITS: Final = {
 """Of the device that the kernels were judged on, as plans may ask for them."""
 TRAINING: Final = True
 """Whether the module was judged in training mode."""
+IGNORES_MODE: Final = True
+"""Whether it computes the same in both modes."""
 TF32: Final = False
 """Whether float32 products may be rounded to TF32."""
 CAST: Final = ""
