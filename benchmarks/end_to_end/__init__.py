@@ -1,0 +1,1 @@
+"""What exported winners give in whole models."""

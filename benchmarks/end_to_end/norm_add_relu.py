@@ -1,0 +1,37 @@
+"""Batch norm, a shortcut added, ReLU: the end of a residual block at inference."""
+
+import torch
+from torch import nn
+
+batch = 64
+channels = 64
+height = 56
+width = 56
+
+
+class NormAddRelu(nn.Module):
+    """Normalises with running statistics."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(channels)
+
+    def forward(self, x: torch.Tensor, shortcut: torch.Tensor) -> torch.Tensor:
+        """Return relu(norm(x) + shortcut)."""
+        return torch.relu(self.norm(x) + shortcut)
+
+
+Model = NormAddRelu
+
+
+def get_inputs() -> list[torch.Tensor]:
+    """Return feature maps."""
+    return [
+        torch.randn(batch, channels, height, width),
+        torch.randn(batch, channels, height, width),
+    ]
+
+
+def get_init_inputs() -> list[object]:
+    """Return the number of channels."""
+    return [channels]
