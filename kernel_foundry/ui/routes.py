@@ -37,6 +37,9 @@ _JSON: Final = "application/json"
 _RETRY_MS: Final = 3000
 """When a browser asks again for the events of a run that has ended or was cut off."""
 
+_MOST_IDLE: Final = 8
+"""Runs whose rows stay in memory while nobody reads them, those opened last."""
+
 _STATUS: Final = {
     StatusCode.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
     StatusCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
@@ -135,7 +138,10 @@ class Routes:
     async def _events(self, name: str, request: Request) -> Response:
         archive = await self._directory.archive()
         run = await archive.get_run(name)
-        feed = self._feeds.setdefault(_key(run), RunFeed(archive, name))
+        feed = self._feeds.pop(_key(run), None) or RunFeed(archive, name)
+        for key in [key for key, other in self._feeds.items() if not other.is_read][:-_MOST_IDLE]:
+            del self._feeds[key]
+        self._feeds[_key(run)] = feed
         # A browser that was cut off says what it has, in a header of its own.
         after = request.headers.get("last-event-id") or request.query.get("after", "0")
         return Response(content_type="text/event-stream", stream=_sent(feed.events(_number(after))))

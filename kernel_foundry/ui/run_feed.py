@@ -1,7 +1,6 @@
 """The rows of a run as they come: read once, and followed while anybody looks."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from typing import Final
 
 from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.best import Leader
-from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive
 from kernel_foundry.sdk.report.page_objects import page_json, row_object
 
@@ -46,7 +44,6 @@ class RunFeed:
         self._rows: list[str] = []
         self._leader = Leader()
         self._state: RunState | None = None
-        self._error: KernelFoundryError | None = None
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._reader_count = 0
@@ -66,10 +63,12 @@ class RunFeed:
                 after += len(rows)
                 if rows:
                     yield FeedEvent(sequence=after, rows=rows)
-                elif self._error is not None:
-                    raise self._error
                 elif self._state is not None:
                     yield FeedEvent(sequence=after, state=self._state)
+                    return
+                elif self._task is None or self._task.done():
+                    if self._task is not None:
+                        self._task.result()  # raises what ended it
                     return
                 else:
                     try:
@@ -81,32 +80,33 @@ class RunFeed:
             if not self._reader_count:
                 await self.close()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether anybody reads it now."""
+        return self._reader_count > 0
+
     async def close(self) -> None:
         """Follow the run no more."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait((self._task,))
             self._task = None
 
     def _begin(self) -> None:
         """Follow the run, from where it was left."""
         if self._task is None or self._task.done():
-            self._state = self._error = None
+            self._state = None
             self._task = asyncio.create_task(self._follow())
+            self._task.add_done_callback(lambda _task: self._ring())
 
     async def _follow(self) -> None:
-        try:
-            async with aclosing(self._archive.watch(self._run, after=len(self._rows))) as events:
-                async for event in events:
-                    if event.archived is not None:
-                        best = self._leader.add(event.archived)
-                        self._rows.append(page_json(row_object(event.archived, best)))
-                    self._state = event.state
-                    self._ring()
-        except KernelFoundryError as error:
-            self._error = error
-            self._ring()
+        async with aclosing(self._archive.watch(self._run, after=len(self._rows))) as events:
+            async for event in events:
+                if event.archived is not None:
+                    best = self._leader.add(event.archived)
+                    self._rows.append(page_json(row_object(event.archived, best)))
+                self._state = event.state
+                self._ring()
 
     def _ring(self) -> None:
         self._changed.set()

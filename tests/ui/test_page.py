@@ -252,6 +252,24 @@ def test_what_a_loop_adds_is_seen_at_once(page: Browser, data: Path) -> None:
     page.wait("return document.querySelector('.state').textContent === 'finished'")
 
 
+def test_a_run_that_is_deleted_meanwhile_is_said_so(
+    window: Browser, address: str, data: Path
+) -> None:
+    async def begin(archive: LocalArchive) -> None:
+        await archive.create_run(run_spec("short-lived"))
+
+    async def delete(archive: LocalArchive) -> None:
+        await archive.delete_run("short-lived")
+
+    with_archive(data, begin)
+    window.open(address)
+    go(window, "/run/short-lived")
+    window.wait("return document.querySelector('.state')?.textContent === 'running'")
+    with_archive(data, delete)
+    shown(window, "[role=alert]", "no run called 'short-lived'")
+    window.console()  # the browser logs that it asked again and was refused
+
+
 @pytest.mark.parametrize("route", ["/", "/run/recorded"])
 def test_narrow_screens_scroll_down_alone(page: Browser, route: str) -> None:
     page.resize(375, 800)

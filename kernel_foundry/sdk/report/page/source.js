@@ -39,14 +39,21 @@ class LiveData {
 
   /** Tell `listener` of rows, the run's state and failures as they come; returns what ends that. */
   follow(run, listener) {
+    let hasFailed = false;
     const events = new EventSource(`/api/runs/${run}/events`);
     events.addEventListener("rows", (event) => listener.onRows(JSON.parse(event.data)));
     events.addEventListener("state", (event) => listener.onState(JSON.parse(event.data)));
-    events.addEventListener("failure", (event) => listener.onFailure(JSON.parse(event.data)));
-    events.addEventListener("open", () => listener.onFailure(""));
+    events.addEventListener("failure", (event) => {
+      hasFailed = true;
+      listener.onFailure(JSON.parse(event.data));
+    });
+    events.addEventListener("open", () => {
+      hasFailed = false;
+      listener.onFailure("");
+    });
     events.addEventListener("error", () => {
       // A stream ends with its run and is asked for again: only a refusal is a failure.
-      if (events.readyState === EventSource.CLOSED) listener.onFailure("the server does not answer");
+      if (events.readyState === EventSource.CLOSED && !hasFailed) listener.onFailure("the server does not answer");
     });
     return () => events.close();
   }
