@@ -400,7 +400,7 @@ class Evolution:
                 is_promotion=True,
                 has_profile=known.profile is not None and bool(known.profile.tool),
             )
-            # The same kernels on the same device: what was counted once need not be again.
+            # The same kernels on a device of the same kind need not be counted again.
             return replace(evaluation, profile=evaluation.profile or known.profile)
 
         async def add(candidate: Candidate, evaluation: Evaluation) -> None:
