@@ -6,7 +6,8 @@ import click
 
 from generator_svc.app import serve
 from kernel_foundry import paths
-from kernel_foundry.rpc.process import child_option, run
+from kernel_foundry.rpc.process import child_option, run, security_options
+from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S
 
 
@@ -36,8 +37,16 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
+@security_options
 @child_option
-def main(listen: str, store_url: str, exchanges: Path, prompts: Path | None, grace: float) -> None:
+def main(
+    listen: str,
+    store_url: str,
+    exchanges: Path,
+    prompts: Path | None,
+    grace: float,
+    security: ServerSecurity,
+) -> None:
     """Serve the generator until SIGTERM or SIGINT."""
     run(
         serve(
@@ -46,6 +55,7 @@ def main(listen: str, store_url: str, exchanges: Path, prompts: Path | None, gra
             exchanges=exchanges,
             prompts=prompts,
             grace_s=grace,
+            security=security,
         )
     )
 

@@ -17,12 +17,14 @@ class StatusCode(IntEnum):
     DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
     ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
     RESOURCE_EXHAUSTED = 8
     FAILED_PRECONDITION = 9
     ABORTED = 10
     INTERNAL = 13
     UNAVAILABLE = 14
     DATA_LOSS = 15
+    UNAUTHENTICATED = 16
 
 
 class KernelFoundryError(Exception):
@@ -152,6 +154,20 @@ class ServiceUnavailableError(KernelFoundryError):
 
     code = StatusCode.UNAVAILABLE
     reason = "SERVICE_UNAVAILABLE"
+
+
+class UnauthenticatedError(KernelFoundryError):
+    """A call without a token that the service knows and that holds now."""
+
+    code = StatusCode.UNAUTHENTICATED
+    reason = "UNAUTHENTICATED"
+
+
+class PermissionDeniedError(KernelFoundryError):
+    """A call whose token has a role that does not allow it."""
+
+    code = StatusCode.PERMISSION_DENIED
+    reason = "PERMISSION_DENIED"
 
 
 class MalformedAnswerError(KernelFoundryError):

@@ -48,6 +48,11 @@ def sweeps_dir(run: str) -> Path:
     return data_dir() / "sweeps" / (f"%2E{run[1:]}" if run.startswith(".") else run)
 
 
+def tokens_path() -> Path:
+    """Return the file of the tokens by which services of this machine know their callers."""
+    return data_dir() / "tokens.json"
+
+
 def suites_path() -> Path:
     """Return the file that remembers where suites stand."""
     return data_dir() / "suites.db"

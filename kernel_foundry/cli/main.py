@@ -39,6 +39,7 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
+    "token": "Make, list and revoke tokens of services.",
     "mcp": "Serve a coding agent: judge kernels as its tool.",
     "ui": "Show runs in a browser while they go on.",
     "suite": "Optimise many tasks as one job, and report on them.",

@@ -32,11 +32,13 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
     """Run SERVICE until SIGTERM or Ctrl-C, then stop gracefully.
 
     OPTIONS go to the service; `kfoundry serve evaluator -- --help` lists them. Health and
-    reflection are on, so grpcurl and other tools can look around.
+    reflection are on, so grpcurl and other tools can look around. An address that other machines
+    reach needs TLS and tokens, or --insecure: docs/access.md.
 
     \b
-    kfoundry serve evaluator --listen 0.0.0.0:50051
-    kfoundry serve all --listen 0.0.0.0:50051        ports 50051, 50052, 50053
+    kfoundry serve evaluator
+    kfoundry serve evaluator --listen 0.0.0.0:50051 --insecure     in a network that you trust
+    kfoundry serve all --listen localhost:50051      ports 50051, 50052, 50053
     """  # noqa: D301  a backspace keeps click from joining the lines
     if service != "all":
         address = listen or f"localhost:{_FIRST_PORT + _SERVICES.index(service)}"

@@ -19,6 +19,7 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
+from kernel_foundry.rpc.security import ClientSecurity
 from kernel_foundry.rpc.status import from_rpc_error
 
 Request = TypeVar("Request")
@@ -94,7 +95,9 @@ class Connection:
     """
 
     def __init__(self, target: str, options: CallOptions) -> None:
-        self._channel = grpc.aio.insecure_channel(target, options=CLIENT_OPTIONS)
+        security = ClientSecurity.from_environment()
+        self._metadata = security.metadata(target)
+        self._channel = security.channel(target, CLIENT_OPTIONS)
         # Stubs name the type of a channel, and use no more of it than this one has.
         self.channel = cast("grpc.aio.Channel", _BoundedChannel(self._channel))
         self._target = target
@@ -129,7 +132,7 @@ class Connection:
             request: Its request.
             timeout_s: Deadline of the whole stream; None for one without end.
         """
-        call = method(request, timeout=timeout_s)
+        call = method(request, timeout=timeout_s, metadata=self._metadata)
         try:
             async for response in call:
                 yield self._checked(response)
@@ -168,7 +171,7 @@ class Connection:
         self, method: _Method[Request, Response], request: Request, timeout_s: float
     ) -> Response:
         try:
-            response = await method(request, timeout=timeout_s)
+            response = await method(request, timeout=timeout_s, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._target) from error
         return self._checked(response)

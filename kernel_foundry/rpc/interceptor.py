@@ -110,14 +110,15 @@ async def _fail(context: Any, error: Exception, method: str) -> NoReturn:
     if isinstance(error, grpc.aio.AbortError):
         raise error  # a servicer of gRPC's own (health) has set its status
     if isinstance(error, KernelFoundryError):
-        await _abort(context, error, method)
+        await abort(context, error, method)
     bug_id = secrets.token_hex(4)
     _log.error("%s: bug %s", method, bug_id, exc_info=error)
     text = f"internal error {bug_id}; the service's log has the traceback"
-    await _abort(context, KernelFoundryError(text, id=bug_id), method)
+    await abort(context, KernelFoundryError(text, id=bug_id), method)
 
 
-async def _abort(context: Any, error: KernelFoundryError, method: str) -> NoReturn:
+async def abort(context: Any, error: KernelFoundryError, method: str) -> NoReturn:
+    """End a call with the status of an error."""
     # "/kernel_foundry.archive.v1.ArchiveService/GetRun" -> "archive"
     status = to_status(error, method.split(".")[1])
     details = ((DETAILS_KEY, status.SerializeToString()),)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import signal
@@ -9,12 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import click
 
 from kernel_foundry.errors import KernelFoundryError, StatusCode
 from kernel_foundry.printable import LineFormatter, print_safely
+from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.scratch import remove_leftovers, remove_own
 
 _BAD_INPUT = 2
@@ -36,6 +39,54 @@ def child_option(command: Callable[..., Any]) -> Callable[..., Any]:
         is_eager=True,
         help="End when standard input ends: with the process that holds its other end.",
     )(command)
+
+
+def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say who may connect; the command gets them as `security`."""
+
+    @functools.wraps(command)
+    def secured(
+        tls_cert: Path | None,
+        tls_key: Path | None,
+        tls_client_ca: Path | None,
+        tokens: Path | None,
+        audit_log: Path | None,
+        insecure: bool,
+        **rest: Any,
+    ) -> Any:
+        security = ServerSecurity(
+            certificate=tls_cert,
+            key=tls_key,
+            client_ca=tls_client_ca,
+            tokens=tokens,
+            audit_log=audit_log,
+            insecure=insecure,
+        )
+        return command(security=security, **rest)
+
+    def file(name: str, help_text: str) -> Callable[..., Any]:
+        variable = f"KERNEL_FOUNDRY_{name.upper().replace('-', '_')}"
+        kind = click.Path(dir_okay=False, path_type=Path)
+        return click.option(f"--{name}", type=kind, envvar=variable, help=help_text)
+
+    insecure = click.option(
+        "--insecure",
+        is_flag=True,
+        envvar="KERNEL_FOUNDRY_INSECURE",
+        help="Serve anybody who reaches the address, inside a network that you trust.",
+    )
+    options = (
+        file("tls-cert", "Certificate of the service, with its chain; PEM."),
+        file("tls-key", "Its key; PEM."),
+        file("tls-client-ca", "Clients show a certificate that this authority signed; PEM."),
+        file("tokens", "File of `kfoundry token`; calls over TCP show one of its tokens."),
+        file("audit-log", "File that gets a JSON line for each call."),
+        insecure,
+    )
+    made: Callable[..., Any] = secured
+    for option in reversed(options):
+        made = option(made)
+    return made
 
 
 def _end_with_input() -> None:

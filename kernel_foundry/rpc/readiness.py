@@ -7,6 +7,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.rpc.connection import CLIENT_OPTIONS
+from kernel_foundry.rpc.security import ClientSecurity
 
 
 async def wait_until_serving(target: str, *, timeout_s: float) -> None:
@@ -18,7 +19,7 @@ async def wait_until_serving(target: str, *, timeout_s: float) -> None:
     try:
         async with (
             asyncio.timeout(timeout_s),
-            grpc.aio.insecure_channel(target, options=CLIENT_OPTIONS) as channel,
+            ClientSecurity.from_environment().channel(target, CLIENT_OPTIONS) as channel,
         ):
             watch = health_pb2_grpc.HealthStub(channel).Watch(
                 health_pb2.HealthCheckRequest(), wait_for_ready=True

@@ -1,7 +1,6 @@
 """Serves implementations of the ports: health, reflection, readiness and graceful stop.
 
-Each service comes as a `Service`. There is neither encryption nor authentication: listen on TCP
-only inside a trusted network.
+Each service comes as a `Service`. Who may connect: `security.py`, `access.py`.
 """
 
 import asyncio
@@ -17,12 +16,19 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from kernel_foundry.errors import ServiceUnavailableError
+from kernel_foundry.rpc.access import AccessInterceptor, AuditLog
 from kernel_foundry.rpc.interceptor import ErrorInterceptor
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
+from kernel_foundry.rpc.security import ServerSecurity, is_unix
+from kernel_foundry.rpc.tokens import TokenFile
 
 _log = logging.getLogger(__name__)
 
 _UNIX_PREFIX = "unix:"
+_HANDSHAKE = ("grpc.server_handshake_timeout_ms", 10_000)
+"""A client that connects and says nothing is gone after this."""
+NO_SECURITY = ServerSecurity()
+"""Enough for UNIX sockets and loopback; any other address is refused."""
 
 GRACE_S = 10.0
 """How long calls in flight may take to finish once a service is told to stop."""
@@ -44,7 +50,13 @@ class Service:
     """Ends calls that would go on as long as their callers stay; the others finish."""
 
 
-async def serve(services: Sequence[Service], listen: str, *, grace_s: float = GRACE_S) -> None:
+async def serve(
+    services: Sequence[Service],
+    listen: str,
+    *,
+    grace_s: float = GRACE_S,
+    security: ServerSecurity = NO_SECURITY,
+) -> None:
     """Serve `services` at `listen` until SIGTERM or SIGINT, then stop gracefully.
 
     Raises as `running`.
@@ -62,7 +74,7 @@ async def serve(services: Sequence[Service], listen: str, *, grace_s: float = GR
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     try:
-        async with running(services, listen, grace_s=grace_s) as target:
+        async with running(services, listen, grace_s=grace_s, security=security) as target:
             _log.info("serving %s at %s", ", ".join(s.name for s in services), target)
             await stop.wait()
     except asyncio.CancelledError:
@@ -73,7 +85,11 @@ async def serve(services: Sequence[Service], listen: str, *, grace_s: float = GR
 
 @asynccontextmanager
 async def running(
-    services: Sequence[Service], listen: str, *, grace_s: float = GRACE_S
+    services: Sequence[Service],
+    listen: str,
+    *,
+    grace_s: float = GRACE_S,
+    security: ServerSecurity = NO_SECURITY,
 ) -> AsyncIterator[str]:
     """Run a server for `services`; yield its target once they are SERVING.
 
@@ -81,18 +97,29 @@ async def running(
         services: What to serve, all on one address.
         listen: `unix:/path` or `host:port`; port 0 takes a free one.
         grace_s: How long calls in flight may take to finish at the end.
+        security: Who may connect.
 
     Raises:
         ServiceUnavailableError: the address cannot be bound.
+        InvalidArgumentError: it needs more security than is given, or a file cannot be read.
     """
+    credentials = security.credentials(listen)
+    needs_token = security.tokens is not None and not is_unix(listen)
+    tokens = TokenFile(security.tokens) if security.tokens and needs_token else None
+    if tokens is not None:
+        tokens.tokens()  # a file that is none is said now, not to the first caller
+    audits = tokens is not None or credentials is not None or security.audit_log is not None
+    audit = AuditLog(security.audit_log)
+    guards = (AccessInterceptor(tokens, audit),) if audits else ()
     server = grpc.aio.server(
-        interceptors=(ErrorInterceptor(),),
+        interceptors=(*guards, ErrorInterceptor()),
         # Without the second option two servers share a port and each gets half of the calls.
-        options=(*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)),
+        options=(*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0), _HANDSHAKE),
     )
     names = [service.name for service in services]
     checks = await _add_standard_services(server, names)
     async with AsyncExitStack() as at_end:  # runs in reverse order
+        at_end.callback(audit.close)
         for service in services:
             service.register(server)
             at_end.push_async_callback(service.close)
@@ -100,7 +127,7 @@ async def running(
         for service in services:
             at_end.callback(service.drain)
         at_end.push_async_callback(checks.enter_graceful_shutdown)
-        target = _bind(server, listen)
+        target = _bind(server, listen, credentials)
         await server.start()
         for service in services:
             await service.prepare()
@@ -123,9 +150,12 @@ async def _add_standard_services(
     return checks
 
 
-def _bind(server: grpc.aio.Server, listen: str) -> str:
+def _bind(server: grpc.aio.Server, listen: str, credentials: grpc.ServerCredentials | None) -> str:
     try:
-        port = server.add_insecure_port(listen)
+        if credentials is None:
+            port = server.add_insecure_port(listen)
+        else:
+            port = server.add_secure_port(listen, credentials)
     except RuntimeError as error:
         raise ServiceUnavailableError(
             f"cannot listen on {listen}: {error}", target=listen

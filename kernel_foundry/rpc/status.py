@@ -35,6 +35,8 @@ _CLASS_BY_CODE: dict[int, type[KernelFoundryError]] = {
     StatusCode.INVALID_ARGUMENT: errors.InvalidArgumentError,
     StatusCode.DEADLINE_EXCEEDED: errors.DeadlineExceededError,
     StatusCode.UNAVAILABLE: errors.ServiceUnavailableError,
+    StatusCode.UNAUTHENTICATED: errors.UnauthenticatedError,
+    StatusCode.PERMISSION_DENIED: errors.PermissionDeniedError,
     grpc.StatusCode.CANCELLED.value[0]: errors.ServiceUnavailableError,  # server's grace is over
 }
 

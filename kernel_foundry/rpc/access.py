@@ -1,0 +1,187 @@
+"""Lets calls in that may come in, and notes each in the audit log: who, what, how it ended."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias
+
+import grpc
+
+from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
+from kernel_foundry.rpc.interceptor import abort
+from kernel_foundry.rpc.method_roles import needed_role
+from kernel_foundry.rpc.tokens import TokenFile
+
+_log = logging.getLogger("kernel_foundry.audit")
+
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+_BEARER: Final = "Bearer "
+_LONGEST_ID: Final = 200
+_OK: Final = "OK"
+_CANCELLED: Final = "CANCELLED"
+_CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
+
+
+class AuditLog:
+    """One JSON object a line for each call.
+
+    Args:
+        path: File that lines are added to; None: the service's log.
+
+    Raises:
+        InvalidArgumentError: the file cannot be written.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._descriptor = -1
+        if path is not None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            try:
+                self._descriptor = os.open(path, flags, 0o600)
+            except OSError as error:
+                raise InvalidArgumentError(
+                    f"the audit log {path} cannot be written: {error.strerror}", field="audit_log"
+                ) from error
+
+    def note(self, *, who: str, method: str, request_id: str, outcome: str) -> None:
+        """Add a line."""
+        line = json.dumps(
+            {
+                "unix_s": round(time.time(), 3),
+                "who": who,
+                "method": method,
+                "request_id": request_id[:_LONGEST_ID],
+                "outcome": outcome,
+            }
+        )
+        if self._descriptor < 0:
+            _log.info("%s", line)
+        else:
+            os.write(self._descriptor, f"{line}\n".encode())
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
+class AccessInterceptor(grpc.aio.ServerInterceptor):
+    """Refuses calls before their request is read.
+
+    Args:
+        tokens: Whose tokens are let in; None: everybody is, by TLS or by where they are.
+        audit: Where calls are noted.
+    """
+
+    def __init__(self, tokens: TokenFile | None, audit: AuditLog) -> None:
+        self._tokens = tokens
+        self._audit = audit
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["_Handler | None"]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "_Handler | None":
+        """Return the method's handler, or one that refuses."""
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        role = needed_role(method)
+        if handler is None or role is None:
+            return handler
+        who = ""
+        if self._tokens is not None:
+            try:
+                token = self._tokens.bearer(_presented(handler_call_details), role)
+            except KernelFoundryError as error:
+                self._audit.note(who="", method=method, request_id="", outcome=error.code.name)
+                return _refusing(handler, error, method)
+            who = f"{token.name} ({token.id})"
+        return self._noted(handler, method, who)
+
+    def _noted(self, handler: "_Handler", method: str, who: str) -> "_Handler":
+        """The handler, with a line in the audit log at each call's end."""
+
+        def note(request: Any, outcome: str) -> None:
+            self._audit.note(
+                who=who, method=method, request_id=_request_id(request), outcome=outcome
+            )
+
+        async def unary(request: Any, context: Any) -> Any:
+            outcome = _CANCELLED
+            try:
+                answer = await answering(request, context)
+                outcome = _OK
+            except Exception:
+                outcome = _code_name(context.code())
+                raise
+            finally:
+                note(request, outcome)
+            return answer
+
+        async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+            outcome = _CANCELLED
+            try:
+                async for answer in streaming(request, context):
+                    yield answer
+                outcome = _OK
+            except Exception:
+                outcome = _code_name(context.code())
+                raise
+            finally:
+                note(request, outcome)
+
+        answering: Any = handler.unary_unary
+        streaming: Any = handler.unary_stream
+        return _like(handler, unary, stream) or handler
+
+
+def _refusing(handler: "_Handler", error: KernelFoundryError, method: str) -> "_Handler":
+    """A handler of the same kind that reads nothing and answers with the error."""
+
+    async def refuse(_request: Any, context: Any) -> NoReturn:
+        await abort(context, error, method)
+
+    async def refuse_stream(_request: Any, context: Any) -> AsyncIterator[Any]:
+        await abort(context, error, method)
+        yield  # never reached: it makes this a stream
+
+    refusing = _like(handler, refuse, refuse_stream, reads=False)
+    return refusing or grpc.stream_stream_rpc_method_handler(refuse_stream)  # reflection
+
+
+def _like(handler: "_Handler", unary: Any, stream: Any, *, reads: bool = True) -> "_Handler | None":
+    """A handler of a kind as another, by one of two functions; None: it is neither kind."""
+    read = handler.request_deserializer if reads else None
+    if handler.unary_unary is not None:
+        return grpc.unary_unary_rpc_method_handler(
+            unary, request_deserializer=read, response_serializer=handler.response_serializer
+        )
+    if handler.unary_stream is not None:
+        return grpc.unary_stream_rpc_method_handler(
+            stream, request_deserializer=read, response_serializer=handler.response_serializer
+        )
+    return None
+
+
+def _request_id(request: Any) -> str:
+    """The id of a request, or of the one within it; "" for none."""
+    for holder in (request, getattr(request, "request", None)):
+        found = getattr(holder, "request_id", "")
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def _code_name(code: Any) -> str:
+    return _CODES.get(getattr(code, "value", (code,))[0], "UNKNOWN")
+
+
+def _presented(details: grpc.HandlerCallDetails) -> str:
+    for key, value in details.invocation_metadata or ():
+        if key == "authorization" and isinstance(value, str) and value.startswith(_BEARER):
+            return value.removeprefix(_BEARER)
+    return ""

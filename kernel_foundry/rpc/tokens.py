@@ -1,0 +1,193 @@
+"""Bearer tokens: who may call what, until when. A file keeps their hashes, never the tokens."""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final
+
+from kernel_foundry.bounded_json import parse_json
+from kernel_foundry.domain.name import check_name
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from kernel_foundry.text_file import read_text_file
+
+_LONGEST_FILE: Final = 1 << 20
+_TOKEN: Final = re.compile(r"kf_([0-9a-f]{8})_([0-9a-f]{64})")
+_NOBODY: Final = hashlib.sha256(b"nobody").hexdigest()
+_DAY_S: Final = 86_400.0
+
+
+class Role(IntEnum):
+    """What a token allows; each role allows what those below it do."""
+
+    READ = 1
+    """Looking at what there is."""
+    RUN = 2
+    """Judging, proposing and recording, which runs code and spends money."""
+    ADMIN = 3
+    """Removing what others made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What is kept of a token."""
+
+    id: str
+    name: str
+    """Whose it is."""
+    role: str
+    sha256: str
+    """Of the secret; it is random, so that a slow hash would add nothing."""
+    created_unix_s: float
+    expires_unix_s: float
+    is_revoked: bool = False
+
+
+class TokenFile:
+    """The tokens of a service, as its file has them at each call.
+
+    Args:
+        path: The file; read again whenever it was written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._tokens: dict[str, Token] = {}
+        self._stamp: tuple[int, int, int] | None = None
+
+    def tokens(self) -> tuple[Token, ...]:
+        """Return all tokens, revoked and expired ones included.
+
+        Raises:
+            InvalidArgumentError: the file cannot be read.
+        """
+        try:
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except FileNotFoundError:
+            return ()
+        if stamp != self._stamp:
+            self._tokens = {token.id: token for token in _read(self._path)}
+            self._stamp = stamp
+        return tuple(self._tokens.values())
+
+    def create(self, name: str, role: Role, days: float) -> str:
+        """Add a token; return its text, which is kept nowhere.
+
+        Raises:
+            InvalidArgumentError: the name is none, or the file cannot be written.
+        """
+        check_name(name, "name")
+        secret, created_s = secrets.token_hex(32), time.time()
+        token = Token(
+            id=secrets.token_hex(4),
+            name=name,
+            role=role.name.lower(),
+            sha256=_hash(secret),
+            created_unix_s=created_s,
+            expires_unix_s=created_s + days * _DAY_S,
+        )
+        _write(self._path, (*self.tokens(), token))
+        return f"kf_{token.id}_{secret}"
+
+    def revoke(self, token_id: str) -> Token:
+        """End a token now; return it.
+
+        Raises:
+            InvalidArgumentError: there is none of that id.
+        """
+        tokens = {token.id: token for token in self.tokens()}
+        if token_id not in tokens:
+            raise InvalidArgumentError(f"no token {token_id!r} in {self._path}", field="id")
+        tokens[token_id] = replace(tokens[token_id], is_revoked=True)
+        _write(self._path, tuple(tokens.values()))
+        return tokens[token_id]
+
+    def bearer(self, text: str, least: Role, clock: Callable[[], float] = time.time) -> Token:
+        """Return the token of a call.
+
+        Args:
+            text: What the call presents, without "Bearer"; "" for nothing.
+            least: Role that the method needs.
+            clock: Seconds since 1970.
+
+        Raises:
+            UnauthenticatedError: no token, an unknown, expired or revoked one; all are told alike.
+            PermissionDeniedError: its role is too low.
+        """
+        match = _TOKEN.fullmatch(text)
+        self.tokens()
+        token = self._tokens.get(match.group(1)) if match else None
+        # An unknown id takes the same comparison as a known one.
+        presented = _hash(match.group(2) if match else "")
+        is_secret = hmac.compare_digest(presented, token.sha256 if token else _NOBODY)
+        if token is None or not is_secret or token.is_revoked or token.expires_unix_s <= clock():
+            raise UnauthenticatedError(
+                "a valid token is needed: set KERNEL_FOUNDRY_TOKEN to one that"
+                " `kfoundry token create` made for this service"
+            )
+        if Role[token.role.upper()] < least:
+            raise PermissionDeniedError(
+                f"this needs the role {least.name.lower()}, and the token has {token.role}",
+                role=token.role,
+                needed=least.name.lower(),
+            )
+        return token
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _read(path: Path) -> list[Token]:
+    try:
+        listed = parse_json(read_text_file(path, _LONGEST_FILE).encode())
+        return [_token(entry) for entry in listed]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InvalidArgumentError(f"{path} is no file of tokens: {error}", field="tokens") from (
+            error
+        )
+
+
+def _token(entry: Any) -> Token:
+    token = Token(**entry)
+    texts = (token.id, token.name, token.sha256)
+    numbers = (token.created_unix_s, token.expires_unix_s)
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(number, int | float) for number in numbers
+    ):
+        raise TypeError("a field has another type")
+    Role[token.role.upper()]
+    if not isinstance(token.is_revoked, bool):
+        raise TypeError("is_revoked is no truth value")
+    return token
+
+
+def _write(path: Path, tokens: tuple[Token, ...]) -> None:
+    text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
+    part = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Only its owner may read a file that mkstemp makes; whole or not at all.
+        descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(part).replace(path)
+    except OSError as error:
+        if part:
+            Path(part).unlink(missing_ok=True)
+        raise InvalidArgumentError(
+            f"{path} cannot be written: {error.strerror}", field="tokens"
+        ) from error

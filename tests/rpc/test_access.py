@@ -1,0 +1,336 @@
+"""Who may call a service: tokens, roles, TLS, and what hostile clients get."""
+
+import asyncio
+import datetime
+import ipaddress
+import json
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from archive_svc.service import archive_service
+from evaluator_svc.service import evaluator_service
+from kernel_foundry.archive.v1 import archive_service_pb2 as archive_pb2
+from kernel_foundry.cli import token as token_command
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    KernelFoundryError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    UnauthenticatedError,
+)
+from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
+from kernel_foundry.generator.v1 import experience_service_pb2 as experience_pb2
+from kernel_foundry.generator.v1 import generator_service_pb2 as generator_pb2
+from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
+from kernel_foundry.rpc.evaluator import RemoteEvaluator
+from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
+from kernel_foundry.rpc.method_roles import needed_role
+from kernel_foundry.rpc.security import ServerSecurity
+from kernel_foundry.rpc.server import running
+from kernel_foundry.rpc.tokens import Role, TokenFile
+from kernel_foundry.testing.archive import FakeArchive
+from kernel_foundry.testing.evaluator import FakeEvaluator
+
+LOOPBACK = "127.0.0.1:0"
+ONCE = CallOptions(retry=RetryPolicy(attempts=1), quick_deadline_s=10.0, work_deadline_s=10.0)
+TASK = Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),))
+SOURCE = KernelSource(language=Language.SYCL, device_code="", plan="nothing")
+REQUEST = EvaluationRequest(task=TASK, device="", source=SOURCE, request_id="mine")
+_VARIABLES = ("TOKEN", "TLS_CA", "TLS_CLIENT_CERT", "TLS_CLIENT_KEY", "INSECURE")
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> TokenFile:
+    """An empty file of tokens."""
+    return TokenFile(tmp_path / "tokens.json")
+
+
+@asynccontextmanager
+async def calling(
+    target: str, patch: pytest.MonkeyPatch, **environment: str
+) -> AsyncIterator[RemoteEvaluator]:
+    """Connect as somebody whose environment is this."""
+    with patch.context() as inner:
+        for name in _VARIABLES:
+            inner.delenv(f"KERNEL_FOUNDRY_{name}", raising=False)
+        for name, value in environment.items():
+            inner.setenv(f"KERNEL_FOUNDRY_{name}", value)
+        remote = RemoteEvaluator(target, ONCE)
+    try:
+        yield remote
+    finally:
+        await remote.close()
+
+
+async def _error(target: str, patch: pytest.MonkeyPatch, **environment: str) -> KernelFoundryError:
+    async with calling(target, patch, **environment) as client:
+        with pytest.raises(KernelFoundryError) as caught:
+            await client.evaluate(REQUEST)
+    return caught.value
+
+
+async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No token, a foreign, an expired, a revoked, one of a lower role; and each is in the log."""
+    good = tokens.create("ada", Role.RUN, 1)
+    expired = tokens.create("old", Role.ADMIN, 0)
+    revoked = tokens.create("left", Role.ADMIN, 1)
+    reader = tokens.create("reader", Role.READ, 1)
+    foreign = TokenFile(tmp_path / "other.json").create("ada", Role.ADMIN, 1)
+    forged = good[:-1] + ("0" if good[-1] != "0" else "1")
+    audit = tmp_path / "audit.jsonl"
+    security = ServerSecurity(tokens=tmp_path / "tokens.json", audit_log=audit)
+    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
+        async with calling(target, monkeypatch, TOKEN=revoked) as client:
+            assert (await client.evaluate(REQUEST)).passed
+            tokens.revoke(revoked.split("_")[1])
+            with pytest.raises(UnauthenticatedError):
+                await client.evaluate(REQUEST)
+        for wrong in ("", "nonsense", foreign, forged, expired, revoked):
+            assert isinstance(
+                await _error(target, monkeypatch, TOKEN=wrong), UnauthenticatedError
+            ), wrong
+        assert isinstance(await _error(target, monkeypatch, TOKEN=reader), PermissionDeniedError)
+        async with calling(target, monkeypatch, TOKEN=reader) as client:
+            assert (await client.capabilities()).devices
+        async with calling(target, monkeypatch, TOKEN=good) as client:
+            assert (await client.evaluate(REQUEST)).passed
+        async with grpc.aio.insecure_channel(target) as channel:
+            health = health_pb2_grpc.HealthStub(channel)
+            assert (await health.Check(health_pb2.HealthCheckRequest())).status == 1
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert [line["outcome"] for line in lines].count("UNAUTHENTICATED") == 7
+    assert [line["outcome"] for line in lines].count("PERMISSION_DENIED") == 1
+    last = lines[-1]
+    assert last["who"].startswith("ada (")
+    assert (last["method"].rpartition("/")[2], last["request_id"], last["outcome"]) == (
+        "EvaluateKernel",
+        "mine",
+        "OK",
+    )
+    kept = (tmp_path / "tokens.json").read_text()
+    assert not any(t.rpartition("_")[2] in kept for t in (good, reader, revoked))
+    assert stat.S_IMODE((tmp_path / "tokens.json").stat().st_mode) == 0o600
+
+
+async def test_removing_needs_the_highest_role(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs may do is no deletion; and streams are refused as calls are."""
+    monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", tokens.create("ada", Role.RUN, 1))
+    security = ServerSecurity(tokens=tmp_path / "tokens.json")
+    async with running([archive_service(FakeArchive())], LOOPBACK, security=security) as target:
+        archive = RemoteArchive(target, ONCE)
+        with pytest.raises(PermissionDeniedError, match="admin"):
+            await archive.delete_run("any")
+        await archive.close()
+        monkeypatch.delenv("KERNEL_FOUNDRY_TOKEN")
+        archive = RemoteArchive(target, ONCE)
+        with pytest.raises(UnauthenticatedError):
+            await anext(archive.watch("any"))
+        await archive.close()
+
+
+def test_every_method_has_a_role() -> None:
+    """One that nobody thought of needs the highest."""
+    services = (
+        archive_pb2.DESCRIPTOR.services_by_name["ArchiveService"],
+        pb2.DESCRIPTOR.services_by_name["EvaluatorService"],
+        generator_pb2.DESCRIPTOR.services_by_name["GeneratorService"],
+        experience_pb2.DESCRIPTOR.services_by_name["ExperienceService"],
+    )
+    names = {method.name for service in services for method in service.methods}
+    needs_admin = {name for name in names if needed_role(f"/any.Service/{name}") is Role.ADMIN}
+    assert needs_admin == {"DeleteRun", "ForgetRun"}
+    assert needed_role("/kernel_foundry.archive.v1.ArchiveService/DeleteRun") is Role.ADMIN
+    assert needed_role("/kernel_foundry.future.v1.Service/Anything") is Role.ADMIN
+    assert needed_role("/grpc.health.v1.Health/Check") is None
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "example.org:50051"])
+async def test_other_machines_are_let_in_only_when_that_is_said(
+    tmp_path: Path, tokens: TokenFile, address: str
+) -> None:
+    """Tokens alone would travel for all to read, and TLS alone knows no client."""
+    tokens.create("ada", Role.RUN, 1)
+    for security in (ServerSecurity(), ServerSecurity(tokens=tmp_path / "tokens.json")):
+        with pytest.raises(InvalidArgumentError, match="--insecure"):
+            async with running([], address, security=security):
+                pass
+    if address == "0.0.0.0:0":
+        async with running([], address, security=ServerSecurity(insecure=True)):
+            pass
+
+
+async def test_a_token_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is sent, the client says what to set."""
+    monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", "kf_x")
+    monkeypatch.delenv("KERNEL_FOUNDRY_TLS_CA", raising=False)
+    with pytest.raises(InvalidArgumentError, match="KERNEL_FOUNDRY_TLS_CA"):
+        RemoteEvaluator("gpuhost:50051", ONCE)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority of a test, whose files are in a folder."""
+
+    folder: Path
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def make(cls, folder: Path) -> "Authority":
+        """Make one."""
+        folder.mkdir()
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, folder.name)])
+        certificate = _builder(name, name, key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
+        authority = cls(folder, key, certificate.sign(key, hashes.SHA256()))
+        (folder / "ca.pem").write_bytes(_pem(authority.certificate))
+        return authority
+
+    def issue(self, name: str) -> tuple[Path, Path]:
+        """Return the files of a certificate for 127.0.0.1, and of its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        certificate = (
+            _builder(subject, self.certificate.subject, key)
+            .add_extension(x509.SubjectAlternativeName([here]), critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+        files = (self.folder / f"{name}.pem", self.folder / f"{name}.key")
+        files[0].write_bytes(_pem(certificate))
+        files[1].write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return files
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+async def test_mutual_tls_lets_in_whom_the_authority_signed(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a client without certificate, nor one of another authority, nor one without TLS."""
+    own, other = Authority.make(tmp_path / "own"), Authority.make(tmp_path / "other")
+    certificate, key = own.issue("service")
+    security = ServerSecurity(
+        certificate=certificate,
+        key=key,
+        client_ca=tmp_path / "own" / "ca.pem",
+        tokens=tmp_path / "tokens.json",
+    )
+    token = tokens.create("ada", Role.RUN, 1)
+
+    def shown(authority: Authority) -> dict[str, str]:
+        client, client_key = authority.issue("client")
+        return {"TLS_CLIENT_CERT": str(client), "TLS_CLIENT_KEY": str(client_key)}
+
+    ca = {"TLS_CA": str(tmp_path / "own" / "ca.pem")}
+    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
+        async with calling(target, monkeypatch, TOKEN=token, **ca, **shown(own)) as client:
+            assert (await client.evaluate(REQUEST)).passed
+        foreign_ca = {"TLS_CA": str(tmp_path / "other" / "ca.pem")}
+        for environment in ({}, ca, ca | shown(other), foreign_ca | shown(own)):
+            error = await _error(target, monkeypatch, TOKEN=token, **environment)
+            assert isinstance(error, ServiceUnavailableError), environment
+        error = await _error(target, monkeypatch, **ca, **shown(own))
+        assert isinstance(error, UnauthenticatedError)
+
+
+async def test_hostile_connections_harm_nobody_else(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds that say nothing, or half a word, and one message that is too large."""
+    token = tokens.create("ada", Role.RUN, 1)
+    security = ServerSecurity(tokens=tmp_path / "tokens.json")
+    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
+        host, _, port = target.rpartition(":")
+        silent = [await asyncio.open_connection(host, int(port)) for _ in range(200)]
+        for _, writer in silent[::2]:
+            writer.write(b"PRI * HTTP/2.0\r\n")
+        async with grpc.aio.insecure_channel(target) as channel:
+            large = channel.unary_unary("/kernel_foundry.evaluator.v1.EvaluatorService/AdmitTask")
+            for metadata, code in (
+                ((("authorization", f"Bearer {token}"),), grpc.StatusCode.RESOURCE_EXHAUSTED),
+                ((), grpc.StatusCode.UNAUTHENTICATED),
+            ):
+                size = MESSAGE_LIMIT_BYTES + 1 if metadata else 1 << 20
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await large(b"\0" * size, metadata=metadata, timeout=30)
+                assert caught.value.code() is code
+        async with calling(target, monkeypatch, TOKEN=token) as client:
+            assert (await client.evaluate(REQUEST)).passed
+        for _, writer in silent:
+            writer.close()
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
+    """A token is shown once, and the list has what is kept of it."""
+    file = str(tmp_path / "t.json")
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(
+            token_command.command, [*arguments, "--tokens", file], standalone_mode=False
+        )
+        assert result.exception is None, result.exception
+        return result.stdout
+
+    made = run("create", "ada", "--role", "read", "--days", "2").strip()
+    assert made.startswith("kf_")
+    found = json.loads(run("list", "--json"))["tokens"]
+    assert [(t["name"], t["role"], t["revoked"]) for t in found] == [("ada", "read", False)]
+    assert made.rpartition("_")[2] not in run("list", "--json")
+    run("revoke", found[0]["id"])
+    assert json.loads(run("list", "--json"))["tokens"][0]["revoked"] is True
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"id": 1}]', "[" * 5000])
+def test_a_file_that_holds_no_tokens_is_said(tmp_path: Path, text: str) -> None:
+    """A service does not start with it."""
+    path = tmp_path / "tokens.json"
+    path.write_text(text)
+    with pytest.raises(InvalidArgumentError, match="no file of tokens"):
+        TokenFile(path).tokens()
