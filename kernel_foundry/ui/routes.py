@@ -17,6 +17,7 @@ from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page import page_files
 from kernel_foundry.sdk.report.page_objects import (
+    account_answer_object,
     detail_object,
     exchange_object,
     head_object,
@@ -108,6 +109,8 @@ class Routes:
         match rest:
             case ():
                 return _json(await self._head(name))
+            case ("account",):
+                return _json(account_answer_object(await self._account(name)))
             case ("events",):
                 return await self._events(name, request)
             case ("evaluations", number):
@@ -124,7 +127,6 @@ class Routes:
             await archive.get_run(name),
             await archive.stats(name),
             await winner(archive, name),
-            await self._account(name),
             sweeps=tuple(path.stem for path in kept_sweeps(name)),
         )
 

@@ -26,7 +26,6 @@ def head_object(
     run: Run,
     stats: ArchiveStats,
     winner: Elite | None,
-    answer: AccountAnswer,
     *,
     sweeps: tuple[str, ...],
 ) -> dict[str, Any]:
@@ -36,7 +35,6 @@ def head_object(
         run: The run.
         stats: Of its archive.
         winner: Its winner, or the best so far.
-        answer: What it took of models.
         sweeps: Names of its landscapes.
     """
     task = run.spec.task
@@ -53,9 +51,12 @@ def head_object(
             to_plain(winner.evaluation.speedup_eager_interval) if winner else None
         ),
         "sweeps": list(sweeps),
-        "account_failure": answer.failure,
-        **account_object(answer.account),
     }
+
+
+def account_answer_object(answer: AccountAnswer) -> dict[str, Any]:
+    """Return what a run took of models, or why that is not known."""
+    return {"failure": answer.failure, **account_object(answer.account)}
 
 
 def row_object(archived: ArchivedEvaluation, best: int | None) -> dict[str, Any]:

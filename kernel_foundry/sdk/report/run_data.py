@@ -11,6 +11,7 @@ from kernel_foundry.ports import Archive, Generator
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page_objects import (
+    account_answer_object,
     detail_object,
     exchange_object,
     head_object,
@@ -42,11 +43,11 @@ async def run_data(archive: Archive, run: str, answer: AccountAnswer) -> dict[st
         found,
         await archive.stats(run),
         await winner(archive, run),
-        answer,
         sweeps=tuple(sweeps),
     )
     return {
         "run": head,
+        "account": account_answer_object(answer),
         "rows": rows,
         "evaluations": details,
         "exchanges": {},

@@ -90,7 +90,7 @@ def test_the_report_shows_models_repairs_and_who_proposed(runs: Runs, tmp_path: 
     with connect() as foundry:
         data = held_data(write_report(foundry, "recorded", tmp_path / "report.html"))
     for name in ("spend", "repairs", "lessons"):
-        assert data["run"][name] == shown[name]
+        assert data["account"][name] == shown[name]
     assert shown["repairs"]
     assert "repair" in {row["operator"] for row in data["rows"]}
     asked = [exchange for of_one in data["exchanges"].values() for exchange in of_one]

@@ -16,6 +16,7 @@ const BOTTOM = HEIGHT - 30;
 export async function showComparison(root, source, names) {
   document.title = `${names.join(" and ")} · Kernel Foundry`;
   const heads = await Promise.all(names.map((name) => source.run(name)));
+  const accounts = await Promise.all(names.map((name) => source.account(name)));
   const histories = names.map(() => new RunHistory());
   const picture = el("section", { "aria-label": "Best so far of both runs" });
   let isWaiting = 0; // rows come in many small parts
@@ -24,7 +25,7 @@ export async function showComparison(root, source, names) {
     refill(picture, el("h2", {}, "Best so far"), curves(names, histories));
   };
   draw();
-  refill(root, el("h1", {}, "Compared runs"), picture, el("section", {}, el("h2", {}, "Numbers"), figures(heads)));
+  refill(root, el("h1", {}, "Compared runs"), picture, el("section", {}, el("h2", {}, "Numbers"), figures(heads, accounts)));
   const stops = names.map((name, at) => source.follow(name, {
     onRows: (rows) => {
       histories[at].add(rows);
@@ -54,9 +55,9 @@ function curves(names, histories) {
   ];
 }
 
-function figures(heads) {
+function figures(heads, accounts) {
   const outcomes = [...new Set(heads.flatMap((head) => head.stats.outcomes.map((one) => one.outcome)))];
-  const tokens = (head) => Object.values(head.spend ?? {}).reduce((sum, spend) => sum + spend.prompt_tokens + spend.completion_tokens, 0);
+  const tokens = (spends) => Object.values(spends).reduce((sum, spend) => sum + spend.prompt_tokens + spend.completion_tokens, 0);
   const lines = [
     ["Task", (head) => head.task],
     ["State", (head) => head.state],
@@ -69,9 +70,9 @@ function figures(heads) {
     ["Cells with an elite", (head) => `${head.stats.elite_count} (${percent(head.stats.coverage)})`],
     ["QD score", (head) => head.stats.qd_score.toFixed(2)],
     ["Cost", (head) => dollars(head.cost_usd)],
-    ["Tokens", (head) => (head.spend ? tokens(head) : "not known here")],
+    ["Tokens", (_head, at) => (accounts[at].spend ? tokens(accounts[at].spend) : "not known here")],
     ...outcomes.map((outcome) => [words(outcome), (head) => head.stats.outcomes.find((one) => one.outcome === outcome)?.count ?? 0]),
   ];
   return table("Numbers of both runs", ["", ...heads.map((head) => ({ name: link(`/run/${head.run}`, {}, head.run) }))],
-    lines.map(([name, of]) => [name, ...heads.map(of)]));
+    lines.map(([name, of]) => [name, ...heads.map((head, at) => of(head, at))]));
 }

@@ -5,16 +5,16 @@ import { dollars, percent, words } from "./format.js";
 import { table } from "./verdict.js";
 
 /** Outcomes, islands, models, repairs, lessons and mechanisms of a run. */
-export function costPanel(head, history) {
+export function costPanel(head, history, account) {
   const { stats } = head;
   return [
     el("h3", {}, "Outcomes"),
     table("How evaluations ended", ["Outcome", count("Evaluations"), count("Share")],
       stats.outcomes.map((one) => [words(one.outcome), one.count, percent(one.count / stats.evaluation_count)])),
-    models(head),
-    repairs(head.repairs),
+    models(account),
+    repairs(account.repairs),
     islands(stats.islands),
-    mechanisms(head, history),
+    mechanisms(head, history, account),
   ];
 }
 
@@ -22,14 +22,14 @@ function count(name) {
   return { name, kind: "number" };
 }
 
-function models(head) {
-  if (head.account_failure) return el("p", { class: "soft" }, `What models took is not known here: ${head.account_failure}`);
-  const rows = Object.entries(head.spend ?? {}).map(([model, spend]) => [
+function models(account) {
+  if (account.failure) return el("p", { class: "soft" }, `What models took is not known here: ${account.failure}`);
+  const rows = Object.entries(account.spend ?? {}).map(([model, spend]) => [
     model, spend.requests, spend.retries, spend.prompt_tokens, spend.completion_tokens, dollars(spend.usd)]);
   return [
     rows.length ? [el("h3", {}, "Models"), table("What models took",
       ["Model", count("Requests"), count("Retries"), count("Tokens in"), count("Tokens out"), count("Cost")], rows)] : null,
-    head.lessons ? el("p", { class: "soft" }, `Lessons: ${head.lessons.shown} shown in prompts, ${head.lessons.learnt} learnt.`) : null,
+    account.lessons ? el("p", { class: "soft" }, `Lessons: ${account.lessons.shown} shown in prompts, ${account.lessons.learnt} learnt.`) : null,
   ];
 }
 
@@ -45,9 +45,9 @@ function islands(all) {
     all.map((one) => [one.name, one.elite_count, one.qd_score.toFixed(2), one.migrations]))] : null;
 }
 
-function mechanisms(head, history) {
+function mechanisms(head, history, account) {
   const acted = {
-    ...head.mechanisms,
+    ...account.mechanisms,
     migration: head.stats.islands.reduce((sum, island) => sum + island.migrations, 0),
     sweeps: head.sweeps.length,
     promotion: history.rows.filter((row) => row.is_final).length,

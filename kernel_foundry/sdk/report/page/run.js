@@ -35,7 +35,7 @@ class RunView {
       ["evaluations", "Evaluations", () => this.table.element],
       ["map", "Archive map", () => { this.map.draw(); return this.map.element; }],
       ["sweeps", "Sweeps", () => this.#sweeps()],
-      ["cost", "Outcomes and cost", () => costPanel(this.head, this.history)],
+      ["cost", "Outcomes and cost", async () => costPanel(this.head, this.history, await this.source.account(this.name))],
       ["task", "Task", () => taskPanel(this.head)],
     ]);
     refill(root, this.top, this.status,

@@ -25,6 +25,10 @@ class LiveData {
     return asked(`/api/runs/${name}`);
   }
 
+  account(run) {
+    return asked(`/api/runs/${run}/account`);
+  }
+
   evaluation(run, sequence) {
     return asked(`/api/runs/${run}/evaluations/${sequence}`);
   }
@@ -69,6 +73,10 @@ class HeldData {
 
   async run() {
     return this.data.run;
+  }
+
+  async account() {
+    return this.data.account;
   }
 
   async evaluation(_run, sequence) {
