@@ -26,6 +26,7 @@ from evaluator_svc.foreign.outputs import (
 from evaluator_svc.foreign.sources import entry_of, write_sources
 from evaluator_svc.foreign.watched_names import WatchedNames
 from evaluator_svc.judge.memory.judge_memory import SharedBuffer
+from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.messages.draw import POISON_BYTE, Draw, TensorSlot
 from evaluator_svc.messages.foreign import (
     ForeignBindRequest,
@@ -156,7 +157,10 @@ class ForeignSession:
         def timed(_index: int) -> None:
             chosen.last = call()
 
+        threads = torch.get_num_threads()
         try:
+            if request.one_thread:
+                set_threads(1)
             measured = self._memory.measure(
                 (lambda _index: None) if request.is_empty else timed,
                 self._device.options(
@@ -167,6 +171,9 @@ class ForeignSession:
             )
         except (Exception, SystemExit) as error:
             raise self._owner.raised(error, "a timed call") from error
+        finally:
+            if request.one_thread:
+                set_threads(threads)
         self._require_inputs(opened, chosen)
         return ForeignTimes(
             samples_ns=tuple(measured.samples_ns),

@@ -87,6 +87,8 @@ class ForeignTimeRequest:
     """Decides which values the inputs of the calls have; 0: those that were drawn."""
     is_empty: bool = False
     """Do all but the calls themselves: what that takes tells how much of the time is theirs."""
+    one_thread: bool = False
+    """With one thread of torch, as eager is timed on a CPU as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

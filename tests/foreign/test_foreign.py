@@ -42,7 +42,7 @@ def judge(local_evaluator: Callable[[str], LocalEvaluator], task: Task):  # type
 
 
 def _said(verdict: Evaluation) -> str:
-    return "; ".join(finding.message for finding in verdict.findings)
+    return "; ".join(f"{f.message} {f.evidence}" for f in verdict.findings)
 
 
 @pytest.mark.parametrize("name", HONEST)

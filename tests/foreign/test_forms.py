@@ -66,7 +66,7 @@ def judge(local_evaluator: Callable[[str], LocalEvaluator]):  # type: ignore[no-
 async def test_a_function_is_called_as_in_its_suite(judge, form: str) -> None:  # type: ignore[no-untyped-def]
     """Also with files beside its own."""
     verdict = await judge(SOURCES[form])
-    assert verdict.passed, "; ".join(finding.message for finding in verdict.findings)
+    assert verdict.passed, "; ".join(f"{f.message} {f.evidence}" for f in verdict.findings)
 
 
 async def test_outputs_that_are_not_written_are_wrong(judge) -> None:  # type: ignore[no-untyped-def]

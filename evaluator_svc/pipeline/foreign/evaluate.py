@@ -250,6 +250,7 @@ class ForeignEvaluation:
             peaks=self._context.peaks,
             settings=settings,
             run_seconds=limits.run_seconds,
+            may_wait_for_threads=self._site.shares_cores and self._site.settings.thread_count > 1,
         )
         with self._draft.stage("timing"):
             timed = timer.time()
