@@ -4,6 +4,7 @@ import click
 
 from kernel_foundry.cli.suite_compare import compare_command
 from kernel_foundry.cli.suite_delete import delete_command
+from kernel_foundry.cli.suite_judge import judge_command
 from kernel_foundry.cli.suite_list import list_command
 from kernel_foundry.cli.suite_matrix import matrix_command
 from kernel_foundry.cli.suite_run import run_command
@@ -28,6 +29,7 @@ def command() -> None:
 
 
 command.add_command(run_command)
+command.add_command(judge_command)
 command.add_command(list_command)
 command.add_command(show_command)
 command.add_command(report_command)

@@ -63,7 +63,7 @@ def show_command(name: str, as_json: bool, **targets: Any) -> int:
     console = PrintableConsole()
     print_text(head_text(suite))
     show_numbers(console, summary_of(results))
-    _show_runs(console, results)
+    show_results(console, results)
     return 0
 
 
@@ -103,11 +103,22 @@ def export_command(name: str, out: Path | None, **targets: Any) -> int:
     kfoundry suite export monday --out results
     """  # noqa: D301  a backspace keeps click from joining the lines
     ((suite, results),) = open_results([name], **targets)
-    folder = out or Path(suite.plan.name)
-    files = {
-        "results.csv": csv_text(results),
-        "results.json": to_json(suite_object(suite, results)) + "\n",
-    }
+    write_results(out or Path(suite.plan.name), results, suite_object(suite, results))
+    return 0
+
+
+def write_results(folder: Path, results: Sequence[EntryResult], found: dict[str, Any]) -> None:
+    """Write results as files, and print the paths of these.
+
+    Args:
+        folder: Where.
+        results: Of all tasks.
+        found: The same as the object of results.json.
+
+    Raises:
+        InvalidArgumentError: the folder cannot be written.
+    """
+    files = {"results.csv": csv_text(results), "results.json": to_json(found) + "\n"}
     levels = dict.fromkeys(level_of(result.entry.task.name) for result in results)
     for level in levels:
         of_level = [r for r in results if level_of(r.entry.task.name) == level]
@@ -126,7 +137,6 @@ def export_command(name: str, out: Path | None, **targets: Any) -> int:
         ) from error
     for file_name in files:
         print_text(folder / file_name)
-    return 0
 
 
 def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
@@ -170,7 +180,8 @@ def _baseline_column(numbers: BaselineNumbers) -> Column:
     return Column(name, justify="right")
 
 
-def _show_runs(console: PrintableConsole, results: Sequence[EntryResult]) -> None:
+def show_results(console: PrintableConsole, results: Sequence[EntryResult]) -> None:
+    """Print a line for each run."""
     table = Table(
         Column("task", no_wrap=True),
         "state",

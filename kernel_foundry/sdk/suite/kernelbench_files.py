@@ -66,8 +66,8 @@ def _sample(result: EntryResult) -> dict[str, Any]:
     times = _times(timed.timing, result) if timed and timed.timing else {}
     return {
         "sample_id": result.entry.repeat,
-        "compiled": result.winner is not None,
-        "correctness": result.winner is not None,
+        "compiled": result.verdict is not None,
+        "correctness": result.verdict is not None,
         "metadata": metadata,
         "runtime": times.get("mean", _NOT_TIMED),
         "runtime_stats": times,

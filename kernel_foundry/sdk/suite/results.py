@@ -23,10 +23,14 @@ class EntryResult:
     entry: SuiteEntry
     winner: Elite | None = None
     """Of a run that goes on, the best so far; None where nothing passed."""
+    published: Evaluation | None = None
+    """The verdict on a kernel of others that passed, where it was judged in place of a run."""
 
     @property
     def verdict(self) -> Evaluation | None:
         """The winner's verdict."""
+        if self.published is not None:
+            return self.published
         return None if self.winner is None else self.winner.evaluation
 
     @property
@@ -64,8 +68,11 @@ class EntryResult:
 
     @property
     def own_share(self) -> float | None:
-        """Least share of device time in the winner's own kernels; None without a winner."""
-        if self.verdict is None:
+        """Least share of device time in the winner's own kernels; None without a winner.
+
+        What a kernel of others calls is not seen.
+        """
+        if self.verdict is None or self.published is not None:
             return None
         timed = [w for w in self.verdict.workloads if w.timing]
         return min(1.0 if w.own_share is None else w.own_share for w in timed)

@@ -113,7 +113,7 @@ def summary_of(results: Sequence[EntryResult]) -> SuiteSummary:
 
 
 def _correctness(tasks: Sequence[Sequence[EntryResult]]) -> Estimate | None:
-    solved = [[1.0 if r.winner else None for r in task] for task in tasks]
+    solved = [[1.0 if r.verdict else None for r in task] for task in tasks]
     return fast_p(solved, 0.0) if solved else None
 
 

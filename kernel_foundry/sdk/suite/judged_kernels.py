@@ -1,0 +1,84 @@
+"""Judges published kernels on the tasks that they are for, one after the other."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.finding import headline
+from kernel_foundry.domain.foreign import ForeignSource
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    KernelFoundryError,
+    TaskInvalidError,
+    TaskRefusedError,
+)
+from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite.published_kernels import PublishedKernel, kernel_for
+from kernel_foundry.sdk.suite.results import EntryResult
+from kernel_foundry.sdk.task_file import read_task
+
+Judge = Callable[[Task, ForeignSource], Evaluation]
+"""Gives the verdict on one kernel; raises for failures of our own."""
+
+
+def read_tasks(path: Path, *, admit_degenerate: bool) -> tuple[Task, ...]:
+    """Return the tasks of a folder of task files, or of one.
+
+    Raises:
+        InvalidArgumentError, TaskInvalidError: there is none, or one cannot be read.
+    """
+    found = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    if not found:
+        raise InvalidArgumentError(f"{path}: no task file there", file=str(path))
+    return tuple(read_task(file, admit_degenerate=admit_degenerate) for file in found)
+
+
+def judge_published(
+    tasks: Sequence[Task],
+    kernels: Sequence[PublishedKernel],
+    judge: Judge,
+    listener: Callable[[EntryResult, Evaluation | None], None],
+) -> tuple[EntryResult, ...]:
+    """Return the result of each task, in order; one without a kernel counts as not solved.
+
+    Args:
+        tasks: What is asked.
+        kernels: What was published.
+        judge: Gives verdicts.
+        listener: Is told each result, with its verdict where there is one.
+    """
+    results = []
+    for number, task in enumerate(tasks):
+        result, verdict = _judged(number, task, kernel_for(task.name, kernels), judge)
+        results.append(result)
+        listener(result, verdict)
+    return tuple(results)
+
+
+def _judged(
+    number: int, task: Task, kernel: PublishedKernel | None, judge: Judge
+) -> tuple[EntryResult, Evaluation | None]:
+    progress = Progress()
+    state, verdict = EntryState.FINISHED, None
+    started = time.monotonic()
+    if kernel is None or kernel.source is None:
+        progress.reason = "there is no kernel" if kernel is None else kernel.reason
+    else:
+        try:
+            verdict = judge(task, kernel.source)
+        except (TaskInvalidError, TaskRefusedError) as error:
+            state, progress.reason = EntryState.REFUSED, error.message
+        except KernelFoundryError as error:
+            state, progress.reason = EntryState.FAILED, error.message
+    if verdict is not None:
+        progress.device, progress.evaluations = verdict.device, 1
+        if not verdict.passed:
+            progress.reason = f"{verdict.outcome.value}: {headline(verdict.findings)}"
+    progress.seconds = time.monotonic() - started
+    entry = SuiteEntry(
+        number=number, task=task, repeat=0, seed=0, run="", state=state, progress=progress
+    )
+    passed = verdict if verdict is not None and verdict.passed else None
+    return EntryResult(entry=entry, published=passed), verdict

@@ -1,0 +1,125 @@
+"""Published kernels find their tasks, and count as a suite's winners do."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernel_foundry.cli.suite import command
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.foreign import ForeignRequest, ForeignSource
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError, TaskRefusedError
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.suite.entry import EntryState
+from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
+from kernel_foundry.sdk.suite.published_kernels import kernel_for, read_published
+from kernel_foundry.sdk.suite.summary import summary_of
+from kernel_foundry.testing.evaluator import FakeEvaluator
+
+_REFERENCE = "class Model: ...\ndef get_inputs(): return []\n"
+_KERNEL = "class ModelNew: ...\n"
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    for name in ("level1_19_ReLU", "level1_20_GELU", "level2_19_Fused", "softmax", "wrong"):
+        (folder / f"{name}.py").write_text(_REFERENCE)
+    return folder
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    folder = tmp_path / "kernels"
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "level_1_problem_19_sample_0_kernel.py").write_text(_KERNEL)
+    (folder / "deeper" / "20_GELU.py").write_text(_KERNEL)
+    (folder / "softmax.py").write_text("class ModelNew(")
+    (folder / "wrong.py").write_text(f"{_KERNEL}# wrong\n")
+    (folder / "more.jsonl").write_text(
+        json.dumps({"level_id": 2, "task_id": 19, "custom_code": _KERNEL}) + "\n[]\n"
+    )
+    return folder
+
+
+def _judge() -> Callable[[Task, ForeignSource], Evaluation]:
+    def judge(task: Task, source: ForeignSource) -> Evaluation:
+        if task.name == "level2_19_Fused":
+            raise TaskRefusedError("its reference is random", reasons="random")
+        request = ForeignRequest(task=task, device="", source=source)
+        passed = asyncio.run(FakeEvaluator().evaluate_foreign(request))
+        if "# wrong" not in source.files[0].text:
+            return passed
+        return Evaluation(
+            candidate=passed.candidate,
+            task=passed.task,
+            device=passed.device,
+            outcome=EvaluationOutcome.WRONG_RESULT,
+            trust=passed.trust,
+        )
+
+    return judge
+
+
+def test_kernels_are_counted_as_winners(tasks: Path, kernels: Path) -> None:
+    """Who has no kernel, or one that cannot be read, is not solved; a refused task neither."""
+    told: list[str] = []
+    results = judge_published(
+        read_tasks(tasks, admit_degenerate=True),
+        read_published(kernels),
+        _judge(),
+        lambda result, _: told.append(result.entry.task.name),
+    )
+    assert told == ["level1_19_ReLU", "level1_20_GELU", "level2_19_Fused", "softmax", "wrong"]
+    assert [r.verdict is not None for r in results] == [True, True, False, False, False]
+    assert results[2].entry.state is EntryState.REFUSED
+    assert "no Python" in results[3].entry.progress.reason
+    assert results[4].entry.progress.reason.startswith("wrong_result")
+    summary = summary_of(results)
+    assert summary.tasks == 5
+    assert summary.correctness is not None
+    assert summary.correctness.value == pytest.approx(0.4)
+    assert (summary.refused, summary.suspect) == (1, 2)
+    assert summary.own_share is None
+
+
+def test_a_number_of_another_level_is_no_kernel(kernels: Path) -> None:
+    published = read_published(kernels)
+    found = kernel_for("level2_19_Fused", published)
+    assert found is not None
+    assert found.place == "more.jsonl, line 1"
+    assert kernel_for("level3_19_Net", published) is None
+
+
+def test_a_folder_without_kernels_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"no \.py, \.json or \.jsonl"):
+        read_published(tmp_path)
+
+
+def test_one_command_judges_them_all(
+    tasks: Path,
+    kernels: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the numbers, each verdict behind them, and files."""
+    judge = _judge()
+    monkeypatch.setattr(
+        Foundry, "evaluate_foreign", lambda _self, task, source, **_: judge(task, source)
+    )
+    out = tmp_path / "out"
+    asked = ["judge", str(tasks), str(kernels), "--out", str(out)]
+    assert command.main(asked, standalone_mode=False) == 1
+    said = capsys.readouterr()
+    assert "fast_1.5" in said.out
+    assert "[4/5] softmax: " in said.err
+    found = json.loads((out / "results.json").read_text())
+    assert found["summary"]["tasks"] == 5
+    assert sorted(found["verdicts"]) == ["level1_19_ReLU", "level1_20_GELU", "wrong"]
+    assert found["verdicts"]["level1_19_ReLU"]["trust"] == "foreign"
+    assert (out / "eval_results_level1.json").exists()
