@@ -226,7 +226,7 @@ class ForeignEvaluation:
             if failure is not None:
                 return failure
         draws = [self._draws.of(workload).draw for workload in self._timed]
-        self._draft.add_checks(not_excluded(draws))
+        self._draft.add_checks(not_excluded(draws, on_gpu=self._site.kind == "cuda"))
         with self._draft.stage("timing"):
             refresh_baselines(self._context, self._draws, self._timed, meter)
         return None

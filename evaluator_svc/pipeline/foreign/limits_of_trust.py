@@ -18,14 +18,20 @@ _ALWAYS: Final = (
     "it may start programs, which compilers need; they end with its process",
 )
 
+_ON_GPUS: Final = (
+    "work on other streams that is under way when a call returns is seen by the comparison and the"
+    " supervisor's clock alone",
+)
 
-def not_excluded(draws: Iterable[Draw]) -> tuple[Check, ...]:
+
+def not_excluded(draws: Iterable[Draw], *, on_gpu: bool) -> tuple[Check, ...]:
     """Return a skipped check for each thing that nobody looked at.
 
     Args:
         draws: Of the timed workloads.
+        on_gpu: Whether times are events on a stream.
     """
-    checks = [_skipped(note) for note in _ALWAYS]
+    checks = [_skipped(note) for note in (*_ALWAYS, *(_ON_GPUS if on_gpu else ()))]
     for draw in draws:
         kept = [s.name for s in draw.slots if s.role == TensorRole.INPUT.value and not s.redrawn_as]
         if kept:
