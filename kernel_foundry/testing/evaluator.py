@@ -44,7 +44,7 @@ from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
 from kernel_foundry.plan.configuration import configurations, settings_of
 from kernel_foundry.plan.parse import parse
 
-_DEVICE = DeviceSpec(
+FAKE_DEVICE = DeviceSpec(
     id="fake:0",
     language=Language.SYCL,
     name="fake device",
@@ -78,7 +78,7 @@ class FakeEvaluator:
     def __init__(
         self,
         before_evaluate: Callable[[], Awaitable[None]] = _one_turn,
-        device: DeviceSpec = _DEVICE,
+        device: DeviceSpec = FAKE_DEVICE,
     ) -> None:
         self._before_evaluate = before_evaluate
         self._device = device

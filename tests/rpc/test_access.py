@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -292,7 +293,9 @@ async def test_hostile_connections_harm_nobody_else(
         for _, writer in silent[::2]:
             writer.write(b"PRI * HTTP/2.0\r\n")
         async with grpc.aio.insecure_channel(target) as channel:
-            large = channel.unary_unary("/kernel_foundry.evaluator.v1.EvaluatorService/AdmitTask")
+            large: Any = channel.unary_unary(
+                "/kernel_foundry.evaluator.v1.EvaluatorService/AdmitTask"
+            )
             for metadata, code in (
                 ((("authorization", f"Bearer {token}"),), grpc.StatusCode.RESOURCE_EXHAUSTED),
                 ((), grpc.StatusCode.UNAUTHENTICATED),

@@ -3,7 +3,7 @@
 Decides at once, from what members told; waiting and trying again is in `fleet.py`.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -105,13 +105,22 @@ class Router:
     def _class_for(self, wanted: Wanted, matching: Collection[FleetDevice]) -> str:
         """The class of the task: chosen once and kept, whatever comes and goes.
 
-        One that the task has already, asked for in another way, or the one with most devices.
+        One that the task has already, asked for in another way, or the one with the fewest calls
+        for each device, this one counted: of idle classes the largest.
         """
         place = (wanted.task, wanted.key)
         if place not in self._classes and matching:
-            counts = Counter(device.class_name for device in matching)
+            classes: defaultdict[str, list[FleetDevice]] = defaultdict(list)
+            for device in matching:
+                classes[device.class_name].append(device)
             used = self._used[wanted.task]
-            kept = next((name for name in used if name in counts), "")
-            self._classes[place] = kept or counts.most_common(1)[0][0]
+            kept = next((name for name in used if name in classes), "")
+            self._classes[place] = kept or min(
+                classes, key=lambda name: (_load(classes[name]) + 1) / len(classes[name])
+            )
             used.append(self._classes[place])
         return self._classes.get(place, "")
+
+
+def _load(devices: list[FleetDevice]) -> int:
+    return sum(device.in_flight + device.others for device in devices)
