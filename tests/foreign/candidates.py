@@ -295,4 +295,22 @@ reference = found[0]
         ),
         ("rejected",),
     ),
+    "its samples are forged": (
+        model(
+            "time.sleep(0.003)\nreturn self.right(x)",
+            before="""
+import dataclasses, gc, time
+
+(session,) = (o for o in gc.get_objects() if type(o).__name__ == "ForeignSession")
+honest = type(session).time
+
+def forged(self, request):
+    times = honest(self, request)
+    return dataclasses.replace(times, samples_ns=tuple(5e4 for _ in times.samples_ns))
+
+type(session).time = forged
+""",
+        ),
+        ("rejected",),
+    ),
 }
