@@ -20,8 +20,6 @@ pytestmark = pytest.mark.sycl  # the device whose host torch works on
 
 _LIMITS = EvaluationLimits(build_seconds=100.0, run_seconds=100.0, timing_seconds=0.05)
 
-Judge = Callable[[str], "object"]
-
 
 @pytest.fixture(scope="module")
 def task() -> Task:
