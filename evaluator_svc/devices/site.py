@@ -306,7 +306,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 21",
+            "admission 22",
             task.digest,
             *self._identity(),
             _torch_version(),

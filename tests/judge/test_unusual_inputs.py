@@ -446,3 +446,31 @@ def test_most_places_are_one() -> None:
     prepared = _prepared(make_task(_ADDED, inputs=inputs, rows=64, cols=64))
     _, index = with_distribution(prepared, prepared.input_set(5), Distribution.PLACES).inputs
     assert int(index.bincount().max()) > 30
+
+
+def test_inputs_change_alone_where_one_of_them_overflows() -> None:
+    forward = (
+        "\ndef forward(self, x, y):\n    return torch.softmax(x, -1) * torch.exp(-y.abs() * y)\n"
+    )
+    values = "torch.randn(rows, cols)"
+    task = make_task(forward, rows=64, cols=48, inputs=f"[{values}, {values}]")
+    assert _found(task)[Distribution.LARGE]
+    prepared = _prepared(task)
+    for seed in (5, 6):
+        ordinary = prepared.input_set(seed)
+        x, y = with_distribution(prepared, ordinary, Distribution.LARGE).inputs
+        assert x is not ordinary.inputs[0]
+        assert y is ordinary.inputs[1]
+
+
+def test_each_of_two_inputs_changes_under_some_seed_where_both_cannot() -> None:
+    forward = "\ndef forward(self, x, y):\n    return torch.exp(x.tanh() * 60 + y.tanh() * 60)\n"
+    positive = "torch.rand(rows, cols) / 8"
+    task = make_task(forward, rows=64, cols=48, inputs=f"[{positive}, {positive}]")
+    prepared = _prepared(task)
+    changed = []
+    for seed in (4, 5):
+        ordinary = prepared.input_set(seed)
+        found = with_distribution(prepared, ordinary, Distribution.OFFSET).inputs
+        changed.append([a is not b for a, b in zip(found, ordinary.inputs, strict=True)])
+    assert sorted(changed) == [[False, True], [True, False]]

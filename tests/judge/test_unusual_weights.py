@@ -119,6 +119,16 @@ def test_signs_stay_where_the_reference_is_defined_on_them_alone() -> None:
     assert all(float(_of(prepared, d).min()) > 0 for d in (WEIGHTS, OUTLIERS))
 
 
+def test_an_eighth_of_the_elements_is_zero_where_nothing_is_divided_by_them() -> None:
+    weight = "self.gain = nn.Parameter(torch.randn(rows, cols))"
+    product, quotient = (
+        _of(_prepared(_task(weight, result, cols=512)), WEIGHTS)
+        for result in ("x * self.gain", "x / self.gain")
+    )
+    assert 0.1 < float((product == 0).float().mean()) < 0.15
+    assert bool(quotient.all())
+
+
 def test_running_variances_stay_positive() -> None:
     task = _task("self.norm = nn.BatchNorm1d(cols)", "self.norm(x)")
     prepared = _prepared(replace(task, training=False))

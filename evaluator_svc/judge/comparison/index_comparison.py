@@ -54,8 +54,8 @@ def count_misplaced(
 ) -> tuple[int, ...] | None:
     """Return how many indices of each version look up another value than those of the reference.
 
-    None: the output holds no indices. Where a version names a value twice, and the reference none,
-    all that differ count.
+    None: the output holds no indices, or the first of equal values is asked for. Where a version
+    names a value twice, and the reference none, all that differ count.
 
     Args:
         input_set: What the reference ran on.
@@ -67,7 +67,7 @@ def count_misplaced(
         TaskInvalidError: the reference raises.
     """
     reference = _reference(input_set, _looked_up(input_set), output)
-    if reference is None:
+    if reference is None or reference.looked_up.names_first:
         return None
     is_distinct = _names_none_twice(expected, reference.looked_up)
     return tuple(_misplaced(actual, expected, reference, is_distinct) for actual in written)

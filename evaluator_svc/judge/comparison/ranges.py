@@ -283,8 +283,8 @@ _WORDS = {
     "powers": "inputs of powers of two",
     "outliers": "ordinary inputs with one large element in each row",
     "few": "inputs of which one has few elements that are not zero",
-    "weights": "dense parameters of both signs and of up to 64 times the usual size",
-    "usual_weights": "dense parameters of both signs",
+    "weights": "parameters of both signs, some zero, of up to 64 times the usual size",
+    "usual_weights": "parameters of both signs, some zero",
     "weight_outliers": "ordinary parameters with one large element in each row",
     "large_integers": "whole numbers of large magnitude, or with fractions",
     "blocks": "matrices of two blocks with little between them",
@@ -304,12 +304,12 @@ _WORDS = {
     "lasting_weights": "parameters by which late outputs follow from early inputs",
     "far": "inputs with rows of large values of one sign, and with minus infinity in some rows",
     "places": (
-        "places of which most are one, offsets with empty stretches, or lengths of zero and of the"
-        " whole row"
+        "places of which most are one or from the whole table, offsets with empty stretches, or"
+        " lengths of zero and of the whole row"
     ),
     "level": "inputs with rows, columns or channels of one value",
     "small": "inputs with rows that are small as a whole, or small variances",
-    "bounds": "inputs at the reference's own bounds and thresholds",
+    "bounds": "inputs at the reference's own bounds, thresholds, padding or other marks",
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -357,13 +357,16 @@ _HINTS = {
         " subtracted, and square what is 16 bits wide in float32."
     ),
     "places": (
-        "Add with atomics or by one work-item for each place, count on no most for a place, and on"
-        " no row that has anything."
+        "Add with atomics or by one work-item for each place, take all bits of a place, count on no"
+        " most for a place, and on no row that has anything."
     ),
     "level": (
         "Subtract the mean before squaring, or let no variance be less than zero: a root of that is"
         " no number."
     ),
     "small": "Add what the reference adds to a variance or length, and where it adds it.",
-    "bounds": "Compare and cut off as the reference does, at its bounds and beyond them.",
+    "bounds": (
+        "Compare and cut off as the reference does, at its bounds and beyond them; a row may have"
+        " none, some or nothing but what it compares with."
+    ),
 }

@@ -3,7 +3,10 @@
 They are tried and made in `judge/unusual_values`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kernel_foundry.domain.admission import Distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,18 @@ class SmallSlices:
     of_variances: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Numbers that a reference compares integers with, such as padding."""
+
+    numbers: Mapping[int, tuple[int, ...]]
+    """By the index of the input."""
+    has_none: bool
+    """Whether some rows hold none of them."""
+    has_whole: bool
+    """Whether some rows are one of them throughout."""
+
+
 @dataclass(slots=True, kw_only=True)
 class DefinedValues:
     """All of them; None until `unusual_values/distributions.py` has found out."""
@@ -59,8 +74,15 @@ class DefinedValues:
     far_rows: FarRows | None = None
     least_length: int | None = None
     """Of rows: 0 or 1."""
+    whole_tables: bool = False
+    """Whether places may be any of those that there are; found with `least_length`."""
     level_inputs: frozenset[int] | None = None
     """Inputs, by index, that may have rows of one value."""
     small_slices: SmallSlices | None = None
+    marks: Marks | None = None
+    changed_alone: dict[Distribution, tuple[int, ...]] = field(default_factory=dict)
+    """Inputs, by index, of which each changes alone, as not all can together."""
+    zero_weights: bool = False
+    """Whether elements of parameters may be zero."""
     whole_integer_types: bool = False
     """Whether integers may be as large as their type holds."""

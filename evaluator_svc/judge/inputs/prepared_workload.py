@@ -346,6 +346,11 @@ class PreparedWorkload:
         return any(part in name for name in names for part in _ORDERING)
 
     @property
+    def may_overflow(self) -> bool:
+        """Whether an operator gives infinity, or no number, for large values or other signs."""
+        return self._has_operator((*_DIVIDING, "cosh", "exp", "sinh"))
+
+    @property
     def divides(self) -> bool:
         """Whether the reference has operators that give no number for zero, or for less."""
         names = (name for name in self._computed.operators if "softmax" not in name)

@@ -46,6 +46,8 @@ class IndexedValues:
     """Indices are below it."""
     is_first: bool
     """No operator before named places: these values follow from no choice among equal ones."""
+    names_first: bool
+    """Of equal whole numbers or truth values the first is right: so torch says of `argmax`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,6 +111,7 @@ class IndexLog(OperatorMode):
             stride=shape[axis + 1 :].numel(),
             count=shape[axis],
             is_first=not self._has_places,
+            names_first=name in ALONE and not looked_at.is_floating_point(),
         )
         self._note(indices, looked_up, looked_at)
 

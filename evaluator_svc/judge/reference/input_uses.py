@@ -54,6 +54,16 @@ _WRITING: Final = frozenset({
 """Operators of which the last of several values for one place stays, whichever that is."""
 _WRITTEN: Final = ("source", "src", "values")
 """Names of their arguments for the values."""
+_COPIES: Final = ("_to_copy", "clone", "flip", "repeat", "roll")
+"""Operators that give the numbers of a tensor as they are, beside those that give views."""
+_TRUTHS: Final = ("all", "any", "count_nonzero", "logical_not", "nonzero")
+"""Operators that compare with zero."""
+_LOOK_UPS: Final = {
+    "embedding": "weight", "gather": "self", "index": "self", "index_select": "self",
+}  # fmt: skip
+"""Operators that look something up, and their arguments for what they look it up in."""
+_MOST_MARKS: Final = 16
+"""Of one comparison with a list."""
 
 _Inputs = frozenset[int]
 
@@ -74,6 +84,11 @@ class InputUses:
     """Labels of a loss that may be shares of both classes."""
     bounds: frozenset[float]
     """Numbers that the reference compares with or cuts off at, and the same below zero."""
+    marks: Mapping[int, frozenset[int]]
+    """Whole numbers that an input of integers is compared with, as it is; of those where it is cut
+    off or told from others in order, neighbours and numbers beyond."""
+    tables: Mapping[int, int]
+    """How many places there are of which an input, as it is, names some."""
     asks_signs: bool
     """Whether the sign of a zero counts."""
 
@@ -99,6 +114,13 @@ class InputTrace(OperatorMode):
         """From which inputs a tensor follows by its numbers."""
         for index, tensor in enumerate(inputs):
             self._sources[tensor] = frozenset({index})
+        self._own: Any = WeakTensorKeyDictionary()
+        """Of which input of integers a tensor holds the numbers as they are."""
+        for index, tensor in enumerate(inputs):
+            if _is_of_integers(tensor):
+                self._own[tensor] = index
+        self._marks = dict[int, set[int]]()
+        self._tables = dict[int, int]()
         self._places = set[int]()
         self._ignored = dict[int, int]()
         self._lengths = dict[int, int]()
@@ -117,6 +139,8 @@ class InputTrace(OperatorMode):
             overwriting=frozenset(self._overwriting),
             soft=frozenset(self._soft),
             bounds=frozenset(self._bounds),
+            marks={index: frozenset(marks) for index, marks in self._marks.items()},
+            tables=dict(self._tables),
             asks_signs=self._asks_signs,
         )
 
@@ -130,6 +154,8 @@ class InputTrace(OperatorMode):
             name = operator_name(func)
             self._note_places(name, given, sources, every)
             self._note_numbers(name, given)
+            self._note_marks(name, given)
+            self._note_tables(name, given)
             if _SOFT_LOSS in name:
                 self._soft |= sources["target"]
             self._asks_signs |= name.rstrip("_") in _SIGNED
@@ -139,6 +165,7 @@ class InputTrace(OperatorMode):
                 if argument.alias_info is not None and argument.alias_info.is_write
             ]
             self._follow(name, result, written, every)
+            self._follow_own(func, name, args, result, written)
         return result
 
     def _sources_of(self, value: Any) -> _Inputs:
@@ -177,6 +204,43 @@ class InputTrace(OperatorMode):
         found = [n for n in found if math.isfinite(n) and abs(n) >= _LEAST_BOUND]
         self._bounds |= {sign * n for n in found for sign in (1.0, -1.0)}
 
+    def _note_marks(self, name: str, given: Mapping[str, Any]) -> None:
+        for side, other in (("self", "other"), ("other", "self"), ("elements", "test_elements")):
+            index = self._own_of(given.get(side))
+            if index is not None:
+                self._marks.setdefault(index, set()).update(_marks_of(name, given, other))
+
+    def _note_tables(self, name: str, given: Mapping[str, Any]) -> None:
+        table = given.get(_LOOK_UPS.get(name, ""))
+        if not isinstance(table, torch.Tensor) or not table.ndim:
+            return
+        indices = given["indices"] if "indices" in given else given["index"]
+        axes = enumerate(indices) if name == "index" else [(given.get("dim", 0), indices)]
+        for axis, places in axes:
+            index = self._own_of(places)
+            if index is not None:
+                count = table.shape[axis]
+                self._tables[index] = min(self._tables.get(index, count), count)
+
+    def _own_of(self, value: Any) -> int | None:
+        return self._own.get(value) if isinstance(value, torch.Tensor) else None
+
+    def _follow_own(
+        self, func: Any, name: str, args: tuple[Any, ...], result: Any, written: Sequence[Any]
+    ) -> None:
+        for tensor in tree_leaves(written):
+            if isinstance(tensor, torch.Tensor):
+                self._own.pop(tensor, None)
+        index = self._own_of(args[0]) if args else None
+        is_view = any(r.alias_info is not None for r in func._schema.returns)
+        if index is None or func._schema.is_mutable or not (is_view or name in _COPIES):
+            return
+        for tensor in tree_leaves(result):
+            if _is_of_integers(tensor):
+                self._own[tensor] = index
+            elif isinstance(tensor, torch.Tensor) and tensor.dtype is torch.bool:
+                self._marks.setdefault(index, set()).add(0)
+
     def _note_order(
         self, given: Mapping[str, Any], sources: Mapping[str, _Inputs], every: _Inputs
     ) -> None:
@@ -199,6 +263,45 @@ class InputTrace(OperatorMode):
             # A truth value has no size.
             if isinstance(tensor, torch.Tensor) and tensor.dtype is not torch.bool:
                 self._sources[tensor] = self._sources.get(tensor, _Inputs()) | every
+
+
+def _is_of_integers(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and not value.is_floating_point()
+        and not value.is_complex()
+        and value.dtype is not torch.bool
+    )
+
+
+def _marks_of(name: str, given: Mapping[str, Any], other: str) -> set[int]:
+    """Return the numbers at which an operator's result changes, and some on either side."""
+    plain = name.rstrip("_")
+    numbers = _whole_numbers(given.get(other))
+    if plain in _TRUTHS:
+        return {0}
+    if plain in _CLASSES or plain == "isin":
+        return numbers
+    if plain in _ORDERS:
+        # The two sides of the border, seen from the tensor that is compared.
+        below = plain in ("ge", "lt") if other == "other" else plain in ("gt", "le")
+        return numbers | {n - 1 if below else n + 1 for n in numbers}
+    if not plain.startswith("clamp") or other != "other":
+        return set()
+    least, most = (_whole_numbers(given.get(end)) for end in ("min", "max"))
+    return {
+        # A count that is kept from zero is never below it.
+        *(m for n in least for m in (n, n - 1, n - abs(n) - 1) if m >= 0 or n <= 0),
+        *(m for n in most for m in (n, n + 1, n + abs(n) + 1)),
+    }
+
+
+def _whole_numbers(value: Any) -> set[int]:
+    if isinstance(value, torch.Tensor):
+        is_short = _is_of_integers(value) and value.numel() <= _MOST_MARKS
+        return set(value.reshape(-1).tolist()) if is_short else set()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return {int(value)} if is_number and math.isfinite(value) and value == int(value) else set()
 
 
 def _has_elements(value: Any) -> bool:

@@ -56,6 +56,8 @@ _OUTLIER_EXPONENTS: Final = {
 _USUAL_EXPONENTS: Final = (3.0, 8.0)
 """Of formats with the exponents of float32. Beyond 2^6.5 an exponential overflows; below, a
 polynomial or a table that ends where ordinary values do is wrong already."""
+_ZERO_SHARE: Final = 0.125
+"""Of the elements of parameters: what divides by a gain gives no number there."""
 _WEIGHT_EXPONENT: Final = {
     torch.float16: 3.0,
     torch.bfloat16: 3.0,
@@ -136,13 +138,16 @@ def few(tensor: torch.Tensor) -> torch.Tensor:
     return result.reshape(tensor.shape)
 
 
-def weights(tensor: torch.Tensor, *, is_large: bool, any_sign: bool) -> torch.Tensor:
-    """Return a dense tensor of the usual size, or of this and larger sizes.
+def weights(
+    tensor: torch.Tensor, *, is_large: bool, any_sign: bool, has_zeros: bool = False
+) -> torch.Tensor:
+    """Return a tensor of the usual size, or of this and larger sizes.
 
     Args:
         tensor: Ordinary values.
         is_large: Whether elements are multiplied by up to 64, each by a factor of its own.
         any_sign: Whether signs and sizes may be others; else elements only become larger.
+        has_zeros: Whether an eighth of the elements is zero.
     """
     most = _WEIGHT_EXPONENT.get(tensor.dtype, 6.0) if is_large else 0.0
     generator, rms = generator_of(tensor), root_mean_square(tensor)
@@ -152,7 +157,11 @@ def weights(tensor: torch.Tensor, *, is_large: bool, any_sign: bool) -> torch.Te
         if any_sign:
             values = torch.randn(shape, generator=generator, dtype=dtype, device=device) * rms
         sizes = torch.rand(shape, generator=generator, dtype=dtype, device=device)
-        return values * torch.exp2(most * sizes)
+        values = values * torch.exp2(most * sizes)
+        if has_zeros:
+            is_zero = torch.rand(shape, generator=generator, device=device) < _ZERO_SHARE
+            values = torch.where(is_zero, 0.0, values)
+        return values
 
     return by_block(tensor, drawn)
 

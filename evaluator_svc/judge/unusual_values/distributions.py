@@ -38,6 +38,7 @@ from evaluator_svc.judge.unusual_values.far_rows import defined_inputs, far_rows
 from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
 from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
 from evaluator_svc.judge.unusual_values.level_slices import has_levels, with_level_slices
+from evaluator_svc.judge.unusual_values.marks import find_marks, with_marks
 from evaluator_svc.judge.unusual_values.small_slices import small_slices, with_small_slices
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
 from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, with_unusual_places
@@ -88,6 +89,11 @@ def with_distribution(
         change = sparse_with_signs
     if distribution is Distribution.FEW:
         return _one_changed(input_set, change, kept)
+    if prepared.may_overflow and not has(distribution, Trait.REPORTED):
+        alone = _changed_alone(prepared, distribution, change, kept)
+        if alone:
+            chosen = alone[input_set.seed % len(alone)]
+            kept = [is_kept or index != chosen for index, is_kept in enumerate(kept)]
     inputs = [
         tensor if is_kept else _where_free(tensor, change)
         for tensor, is_kept in zip(input_set.inputs, kept, strict=True)
@@ -140,14 +146,27 @@ def _with_far_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     if not any(map(may_be_places, input_set.inputs)):
         return input_set
-    if prepared.defined.least_length is None:
+    ordinary, defined = prepared.shared_set(PREPARATION_SEED), prepared.defined
+    if defined.least_length is None:
         has_lengths = bool(prepared.input_uses.lengths) and not prepared.sizes_by_values
-        ordinary = prepared.shared_set(PREPARATION_SEED)
-        may_be_none = has_lengths and _is_defined(
-            prepared, with_unusual_places(prepared, ordinary, 0)
+        places = partial(with_unusual_places, prepared, ordinary)
+        may_be_none = has_lengths and _is_defined(prepared, places(0, has_whole_tables=False))
+        defined.least_length = least = 0 if may_be_none else 1
+        defined.whole_tables = bool(prepared.input_uses.tables) and _is_defined(
+            prepared, places(least, has_whole_tables=True)
         )
-        prepared.defined.least_length = 0 if may_be_none else 1
-    return with_unusual_places(prepared, input_set, prepared.defined.least_length)
+    return with_unusual_places(
+        prepared, input_set, defined.least_length, has_whole_tables=defined.whole_tables
+    )
+
+
+def _with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    result = with_bounds(prepared, input_set)
+    if not any(map(may_be_places, input_set.inputs)):
+        return result
+    if prepared.defined.marks is None:
+        prepared.defined.marks = find_marks(prepared, partial(_is_defined, prepared))
+    return with_marks(prepared, result, prepared.defined.marks)
 
 
 def _with_level_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
@@ -184,7 +203,7 @@ _OF_THE_SET: Final = {
     Distribution.PLACES: _with_places,
     Distribution.LEVEL: _with_level_slices,
     Distribution.SMALL: _with_small_slices,
-    Distribution.BOUNDS: with_bounds,
+    Distribution.BOUNDS: _with_bounds,
 }
 """Distributions that need more than one tensor, or to know what the reference takes it for."""
 
@@ -195,11 +214,15 @@ def _of_weights(
     if not any(rule.is_free for rule in prepared.rules):
         return input_set
     if prepared.any_weight_sign is None:
-        prepared.any_weight_sign = True
         ordinary = prepared.shared_set(PREPARATION_SEED)
-        prepared.any_weight_sign = _is_defined(
-            prepared, _of_weights(prepared, ordinary, Distribution.USUAL_WEIGHTS)
-        )
+        # With other signs and with zeros, with other signs alone, or with neither.
+        for signs, zeros in ((True, True), (True, False)):
+            prepared.any_weight_sign, prepared.defined.zero_weights = signs, zeros
+            usual = _of_weights(prepared, ordinary, Distribution.USUAL_WEIGHTS)
+            if _is_defined(prepared, usual):
+                break
+        else:
+            prepared.any_weight_sign = False
     state, drawn = dict(input_set.state), dict[str, torch.Tensor]()
     for rule in prepared.rules:
         if rule.is_free:
@@ -209,7 +232,10 @@ def _of_weights(
                 state[rule.path] = outliers(tensor, any_sign=any_sign)
             elif any_sign or distribution is Distribution.WEIGHTS:
                 is_large = distribution is Distribution.WEIGHTS
-                drawn[rule.path] = weights(tensor, is_large=is_large, any_sign=any_sign)
+                has_zeros = any_sign and prepared.defined.zero_weights
+                drawn[rule.path] = weights(
+                    tensor, is_large=is_large, any_sign=any_sign, has_zeros=has_zeros
+                )
     state |= prepared.telling_state(drawn, input_set.seed)
     return input_set.with_values(input_set.inputs, state)
 
@@ -289,6 +315,37 @@ def _one_changed(
         if inputs[place] is not old:
             break
     return input_set.with_values(inputs, input_set.state)
+
+
+def _changed_alone(
+    prepared: PreparedWorkload,
+    distribution: Distribution,
+    change: Callable[[torch.Tensor], torch.Tensor],
+    kept: Sequence[bool],
+) -> tuple[int, ...]:
+    """Return the inputs of which each changes alone, where they cannot change together.
+
+    One factor that overflows would leave nothing to hold anybody to. Empty where the reference
+    gives numbers when all change, and where it gives none when one does.
+    """
+    known = prepared.defined.changed_alone
+    if distribution not in known:
+        ordinary = prepared.shared_set(PREPARATION_SEED)
+        new = [
+            tensor if is_kept else _where_free(tensor, change)
+            for tensor, is_kept in zip(ordinary.inputs, kept, strict=True)
+        ]
+        changed = [
+            i for i, (a, b) in enumerate(zip(new, ordinary.inputs, strict=True)) if a is not b
+        ]
+
+        def is_taken(indices: Sequence[int]) -> bool:
+            inputs = [new[i] if i in indices else old for i, old in enumerate(ordinary.inputs)]
+            return _is_defined(prepared, ordinary.with_values(inputs, ordinary.state))
+
+        is_together = len(changed) < 2 or is_taken(changed)
+        known[distribution] = () if is_together else tuple(i for i in changed if is_taken([i]))
+    return known[distribution]
 
 
 def _where_free(

@@ -19,6 +19,8 @@ _NEIGHBOURS: Final = 8
 """So many neighbours are alike…"""
 _SHARE: Final = 0.6
 """…but for this share of all, which is one place."""
+_TABLE_SHARE: Final = 0.25
+"""Of places that are from the whole table."""
 _ACCIDENTS: Final = 3
 """Fewer equal ones than this, expected of numbers drawn one by one, may well be none."""
 _STREAM: Final = 0x1F83_D9AB_FB41_BD6B
@@ -26,9 +28,16 @@ _STREAM: Final = 0x1F83_D9AB_FB41_BD6B
 
 
 def with_unusual_places(
-    prepared: PreparedWorkload, input_set: InputSet, least_length: int
+    prepared: PreparedWorkload, input_set: InputSet, least_length: int, *, has_whole_tables: bool
 ) -> InputSet:
-    """Return a set with such places, lengths from `least_length`; itself where no input is one."""
+    """Return a set with such places; itself where no input is one.
+
+    Args:
+        prepared: The workload.
+        input_set: Ordinary inputs of it.
+        least_length: Of rows that an input tells the length of.
+        has_whole_tables: Whether a quarter of the places is from all that there are.
+    """
     uses = prepared.input_uses
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
@@ -45,12 +54,14 @@ def with_unusual_places(
             inputs[index] = _other_lengths(tensor, uses.lengths[index], least_length, generator)
         elif "rising" in bound and bound <= {"rising", "permutation"}:
             inputs[index] = _uneven_offsets(tensor, generator)
-        elif not bound or (bound == {"permutation"} and _may_be_an_accident(tensor)):
+        elif not bound or (bound == {"permutation"} and may_be_an_accident(tensor)):
             axis = max(range(tensor.ndim), key=lambda a: tensor.shape[a])
             size = tensor.shape[axis]
             if size not in maps:
                 maps[size] = _skewed(size, generator)
             inputs[index] = tensor.index_select(axis, maps[size])
+            if has_whole_tables and index in uses.tables:
+                inputs[index] = _of_whole_table(inputs[index], uses.tables[index], generator)
     return input_set.with_inputs(inputs)
 
 
@@ -59,7 +70,7 @@ def may_be_places(tensor: torch.Tensor) -> bool:
     return not tensor.is_floating_point() and tensor.dtype is not torch.bool
 
 
-def _may_be_an_accident(tensor: torch.Tensor) -> bool:
+def may_be_an_accident(tensor: torch.Tensor) -> bool:
     """Return whether numbers drawn one by one may be as different as these."""
     width = tensor.shape[-1]
     low, high = int(tensor.min()), int(tensor.max())
@@ -74,6 +85,16 @@ def _skewed(size: int, generator: torch.Generator) -> torch.Tensor:
     one = torch.randint(0, size, (1,), generator=generator, device=device)
     is_one = torch.rand(size, generator=generator, device=device) < _SHARE
     return torch.where(is_one, one, places)
+
+
+def _of_whole_table(tensor: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
+    """Return a tensor with a quarter of its places from all that there are, the last among them."""
+    most = min(count - 1, torch.iinfo(tensor.dtype).max)
+    shape, device = tensor.shape, tensor.device
+    # Cut off, so that both ends are met more often.
+    drawn = torch.randint(-1, most + 2, shape, generator=generator, device=device)
+    is_other = torch.rand(shape, generator=generator, device=device) < _TABLE_SHARE
+    return torch.where(is_other, drawn.clamp(0, most).to(tensor.dtype), tensor)
 
 
 def _uneven_offsets(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

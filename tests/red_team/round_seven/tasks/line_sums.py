@@ -1,0 +1,22 @@
+"""The sum of the squares of each row."""
+
+import torch
+from torch import nn
+
+rows = 512
+cols = 1024
+
+
+class Model(nn.Module):
+    """The sum of the squares of each row."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.square().sum(-1)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,22 @@
+"""Swish."""
+
+import torch
+from torch import nn
+
+rows = 1024
+cols = 512
+
+
+class Model(nn.Module):
+    """Swish."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(x)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
