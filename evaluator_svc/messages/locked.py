@@ -6,6 +6,7 @@ from typing import Final, Self
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.sandbox.confinement import Confinement
+from evaluator_svc.spirv.reordered import ItemOrder
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor
 from kernel_foundry.domain.candidate import KernelSource
@@ -109,8 +110,8 @@ class ReorderReply:
 
     reverses_groups: bool
     """False: the object code reads its numbers in a way of its own, and nothing was run."""
-    reverses_items: bool
-    """Within groups, too; not so where a kernel exchanges values by lane."""
+    items: ItemOrder
+    """What became of the work-items of a group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.inputs import WorkloadInputs
 from evaluator_svc.runner.load_program import load_program
 from evaluator_svc.runner.loaded_workload import LoadedWorkload
-from evaluator_svc.spirv.reordered import reordered
+from evaluator_svc.spirv.reordered import ItemOrder, reordered
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.tree import Plan
 
@@ -36,8 +36,8 @@ class LoadedConfiguration:
         """Object code and kernels of each unit."""
         self._programs = [load_program(opened.device, code, names) for code, names in self._objects]
         self._units: dict[str, int] = {}
-        self._reordered: dict[int, tuple[Any, bool]] = {}
-        """By unit: its program in reverse order, or None, and whether work-items are reversed."""
+        self._reordered: dict[int, tuple[Any, ItemOrder]] = {}
+        """By unit: its program in reverse order, or None, and what becomes of work-items."""
         self.workloads: dict[str, LoadedWorkload] = {}
         """Those that the plan is bound to, by name."""
 
@@ -91,8 +91,8 @@ class LoadedConfiguration:
             program = (
                 None if made is None else load_program(self._opened.device, made.code, kernels)
             )
-            self._reordered[unit] = (program, made is not None and made.reverses_items)
-        program, reverses_items = self._reordered[unit]
+            self._reordered[unit] = (program, ItemOrder.KEPT if made is None else made.items)
+        program, items = self._reordered[unit]
         if program is not None:
             self.workloads[workload].run_reordered(program)
-        return ReorderReply(reverses_groups=program is not None, reverses_items=reverses_items)
+        return ReorderReply(reverses_groups=program is not None, items=items)

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator_svc import spirv
 from evaluator_svc.spirv.opcodes import Op
-from evaluator_svc.spirv.reordered import reordered
+from evaluator_svc.spirv.reordered import ItemOrder, reordered
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "behaviour")
 _MODULES = sorted(path for folder in _FOLDERS for path in folder.glob("*/*.spv"))
@@ -38,13 +38,13 @@ def test_every_number_is_turned_round(path: Path) -> None:
 
 
 def test_lanes_stay_where_values_are_exchanged() -> None:
-    """Work-items of such kernels keep their order, and only groups are reversed."""
-    for name, reverses_items in (
-        ("matmul_local_tile", True),
-        ("row_per_item", True),
-        ("row_per_sub_group", False),
-        ("row_per_work_group", False),
+    """Sub-groups of such kernels are reversed as wholes."""
+    for name, items in (
+        ("matmul_local_tile", ItemOrder.REVERSED),
+        ("row_per_item", ItemOrder.REVERSED),
+        ("row_per_sub_group", ItemOrder.SUB_GROUPS),
+        ("row_per_work_group", ItemOrder.SUB_GROUPS),
     ):
         made = reordered(_named(name))
         assert made is not None
-        assert made.reverses_items is reverses_items, name
+        assert made.items is items, name

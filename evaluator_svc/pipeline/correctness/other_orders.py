@@ -13,12 +13,17 @@ from evaluator_svc.pipeline.runner_calls import DrawnInputs, failure_of, run
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.spirv.reordered import ItemOrder
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
 _UNREADABLE = "the object code reads the numbers of groups in a way of its own"
-_GROUPS_ALONE = "work-groups alone: the kernels exchange values by lane"
+_ITEM_NOTES = {
+    ItemOrder.REVERSED: "",
+    ItemOrder.SUB_GROUPS: "sub-groups as wholes: the kernels exchange values by lane",
+    ItemOrder.KEPT: "work-groups alone: whole groups exchange values in the order of their items",
+}
 _ONE_BY_ONE = "one work-group at a time"
 
 
@@ -78,8 +83,7 @@ def run_in_reverse(
     reply: ReorderReply = answer.message
     if not reply.reverses_groups:
         return ScheduleResult(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
-    note = "" if reply.reverses_items else _GROUPS_ALONE
-    return _compared(judge, drawn, note, _REVERSE)
+    return _compared(judge, drawn, _ITEM_NOTES[reply.items], _REVERSE)
 
 
 def run_one_by_one(
