@@ -18,7 +18,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.record import EvidenceRecord, read_records
+from kernel_foundry.evidence.record import EvidenceRecord, is_program, read_records
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.verdict_text import evaluation_object
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
@@ -40,6 +40,13 @@ _INCONCLUSIVE: Final = (
     "the numbers agree, the times are inconclusive: they vary too much on this machine now to "
     "confirm the record's or to contradict them. Verify it again when the machine is quiet"
 )
+_CODE: Final = Statement(
+    subject="code of the file",
+    agreement=Agreement.NOT_COMPARABLE,
+    note="not checked: what this file runs need not be what its record is on. `kfoundry export` "
+    "writes it anew from the run",
+)
+_CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, and may be another's"
 
 
 @click.command()
@@ -73,14 +80,15 @@ def command(
     """Check RECORD, judge its candidate again, and say line by line what agrees.
 
     Record files come from `kfoundry evaluate --record`, `kfoundry runs record` and `kfoundry
-    optimize`; a Python file of `kfoundry export` holds records, too, and is read, not run. First
+    optimize`; a Python file of `kfoundry export` holds records, too, and is read, not run: its
+    records are checked, its code is not. First
     come the parts, the digest and the signature; a record that is not what
     was signed for is not run. Its task is Python that the judge runs: run records only of
     people whose programs you would run.
 
     Exit code 0 when everything agrees, 1 when something does not, 2 when the file is no record,
     4 when the numbers agree and the times were not confirmed: the record is of another device,
-    or times vary too much here to tell.
+    or times vary too much here to tell; also when nothing differs and the file is a Python file.
 
     \b
     kfoundry verify softmax.record.json
@@ -96,34 +104,40 @@ def command(
             if as_json:
                 print_json(_object(record, found, verified))
             else:
-                _show(PrintableConsole(), found, verified)
-            codes.append(_exit_code(verified))
+                _show(PrintableConsole(), record, found, verified)
+            codes.append(_exit_code(record, verified))
     return next((code for code in (1, EXIT_NOT_CONFIRMED) if code in codes), 0)
 
 
-def _exit_code(verified: Verification) -> int:
-    if verified.is_partial:
+def _exit_code(path: Path, verified: Verification) -> int:
+    if verified.is_partial or (verified.agrees and is_program(path)):
         return EXIT_NOT_CONFIRMED
     return 0 if verified.agrees else 1
+
+
+def _statements(path: Path, verified: Verification) -> tuple[Statement, ...]:
+    return (*verified.statements, _CODE) if is_program(path) else verified.statements
 
 
 def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[str, Any]:
     attestation, again = record.attestation, verified.again
     return {
         "record": str(path),
-        "agrees": verified.agrees,
+        "agrees": verified.agrees and not is_program(path),
         "numbers_confirmed": verified.numbers_confirmed,
         "times_confirmed": verified.times_confirmed,
         "task": record.task.name,
         "candidate": record.source.digest,
         "digest": attestation.digest,
         "key_fingerprint": fingerprint(attestation.public_key),
-        "statements": [to_plain(s) for s in verified.statements],
+        "statements": [to_plain(s) for s in _statements(path, verified)],
         "evaluation": again and evaluation_object(again, task_name=record.task.name),
     }
 
 
-def _show(console: PrintableConsole, record: EvidenceRecord, verified: Verification) -> None:
+def _show(
+    console: PrintableConsole, path: Path, record: EvidenceRecord, verified: Verification
+) -> None:
     evaluation = record.evaluation
     console.print(
         Text.assemble(
@@ -132,7 +146,7 @@ def _show(console: PrintableConsole, record: EvidenceRecord, verified: Verificat
             f", trust {evaluation.trust.value}",
         )
     )
-    for statement in verified.statements:
+    for statement in _statements(path, verified):
         line = Text.assemble(_MARKS[statement.agreement], " ", one_line(_line(statement)))
         console.print(line, highlight=False, soft_wrap=True)
     if verified.is_partial:
@@ -140,7 +154,10 @@ def _show(console: PrintableConsole, record: EvidenceRecord, verified: Verificat
         console.print(why, style="bold yellow", soft_wrap=True)
     elif verified.agrees:
         is_whole = "is what was signed for" if verified.again is None else "agrees"
-        console.print(f"the record {is_whole}", style="bold green")
+        if is_program(path):
+            console.print(_CODE_UNCHECKED.format(is_whole), style="bold yellow", soft_wrap=True)
+        else:
+            console.print(f"the record {is_whole}", style="bold green")
     else:
         differing = [s.subject for s in verified.statements if s.agreement is Agreement.DIFFERS]
         console.print(f"the record does not agree: {', '.join(differing)}", style="bold red")

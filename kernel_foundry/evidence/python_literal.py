@@ -28,15 +28,16 @@ def packed(record: bytes) -> str:
 def records_in(content: bytes) -> tuple[bytes, ...]:
     """Return the records in a Python file, as JSON; the file is not run.
 
-    Its last assignment to `EVIDENCE` counts, as in a file of `kfoundry export`.
-
     Raises:
-        ValueError: it holds none, or too much.
+        ValueError: it holds none, or too much, or several lines assign `EVIDENCE`: a line may be
+            inside a string, so that Python reads another one than this reader.
     """
     begins = [found.end() for found in _BEGIN.finditer(content)]
     if not begins:
         raise ValueError(f"it has no {NAME}")
-    texts = _texts(content, begins[-1])
+    if len(begins) > 1:
+        raise ValueError(f"{len(begins)} of its lines assign {NAME}, expected one")
+    texts = _texts(content, begins[0])
     if not 0 < len(texts) <= _MOST_RECORDS:
         raise ValueError(f"its {NAME} has {len(texts)} records, expected 1 to {_MOST_RECORDS}")
     records: list[bytes] = []

@@ -117,6 +117,11 @@ def read_record(path: Path) -> EvidenceRecord:
     return read_records(path)[0]
 
 
+def is_program(path: Path) -> bool:
+    """Return whether a file holds records beside code that no record covers."""
+    return path.suffix == ".py"
+
+
 def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
     """Return the record in a file, or all that an exported Python file has; it is not run.
 
@@ -128,7 +133,7 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise InvalidArgumentError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", field="path")
-        texts = records_in(content) if path.suffix == ".py" else (content,)
+        texts = records_in(content) if is_program(path) else (content,)
         return tuple(
             _record(parse_json(text, object_pairs_hook=_without_repetition)) for text in texts
         )

@@ -15,6 +15,7 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Fact
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.fingerprint import fingerprint
+from kernel_foundry.evidence.python_literal import packed
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.verify import Verification, verification
@@ -86,6 +87,19 @@ def test_another_machines_key_is_named(
         assert _verify(folder, "r.json", "--no-run", "--key", name)[0] == 0
     assert _verify(folder, "r.json", "--no-run")[0] == 0
     assert _verify(folder, "r.json", "--no-run", "--key", "0" * 16)[0] == 1
+
+
+def test_the_code_of_a_python_file_is_not_vouched_for(folder: Path) -> None:
+    """Whoever changed it could have left the record as it was."""
+    literal = packed((folder / "r.json").read_bytes())
+    (folder / "fast.py").write_text(f"import os\nos.abort()\nEVIDENCE = (\n    {literal!r},\n)\n")
+    code, lines = _verify(folder, "fast.py", "--no-run")
+    assert code == EXIT_NOT_CONFIRMED
+    assert lines["digest"]["agreement"] == lines["signature"]["agreement"] == "agrees"
+    assert lines["code of the file"]["agreement"] == "not_comparable"
+    told = run_kfoundry(folder, "verify", "fast.py", "--no-run")
+    assert told.returncode == EXIT_NOT_CONFIRMED
+    assert "the code of the file was not checked" in told.stdout
 
 
 @pytest.mark.parametrize("name", ["relu.py", "missing.json", "."])

@@ -57,6 +57,13 @@ def test_the_evidence_is_read_without_running_the_file(
     assert read_records(path) == (winner.record,)
 
 
+def test_a_second_line_of_evidence_is_refused(text: str, tmp_path: Path) -> None:
+    """One of them may be inside a string, and Python reads the other."""
+    path = written(f"{text}\n'''\nEVIDENCE = ('x',)\n'''\n", tmp_path)
+    with pytest.raises(InvalidArgumentError, match="2 of its lines assign EVIDENCE"):
+        read_records(path)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,6 +78,7 @@ def test_the_evidence_is_read_without_running_the_file(
         "EVIDENCE = (" + "(" * 1000,
         "EVIDENCE = ('" + "x" * 1000,
         "EVIDENCE = (\n" + "''\n" * 1000,
+        f"EVIDENCE = ({packed(b'{}')!r},)\n" * 2,
         "not Python",
     ],
 )
