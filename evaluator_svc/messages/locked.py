@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
+from evaluator_svc.item_order import ItemOrder
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.sandbox.confinement import Confinement
-from evaluator_svc.spirv.reordered import ItemOrder
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor
 from kernel_foundry.domain.candidate import KernelSource

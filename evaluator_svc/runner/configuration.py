@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from evaluator_svc.binding import bind_workload
+from evaluator_svc.item_order import ItemOrder
 from evaluator_svc.messages.locked import LoadRequest, ReorderReply
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.inputs import WorkloadInputs
 from evaluator_svc.runner.load_program import load_program
 from evaluator_svc.runner.loaded_workload import LoadedWorkload
-from evaluator_svc.spirv.reordered import ItemOrder, reordered
+from evaluator_svc.spirv.reordered import reordered
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.tree import Plan
 

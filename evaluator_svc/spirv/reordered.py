@@ -11,9 +11,9 @@ right under SYCL's rules gives the same.
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from evaluator_svc.item_order import ItemOrder
 from evaluator_svc.spirv.opcodes import (
     DECORATION_BUILT_IN,
     GROUP_EXCHANGES,
@@ -60,15 +60,6 @@ _SCALAR_BITS: Final = 32
 """Of numbers of sub-groups."""
 
 Words = tuple[int, ...]
-
-
-class ItemOrder(StrEnum):
-    """What becomes of the work-items of a group."""
-
-    REVERSED = "reversed"
-    SUB_GROUPS = "sub_groups"
-    """Sub-groups are reversed as wholes, where they divide the first side of a group."""
-    KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

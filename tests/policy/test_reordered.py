@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc import spirv
+from evaluator_svc.item_order import ItemOrder
 from evaluator_svc.spirv.opcodes import Op
-from evaluator_svc.spirv.reordered import ItemOrder, reordered
+from evaluator_svc.spirv.reordered import reordered
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "behaviour")
 _MODULES = sorted(path for folder in _FOLDERS for path in folder.glob("*/*.spv"))
