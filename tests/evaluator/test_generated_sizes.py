@@ -88,6 +88,14 @@ def test_a_kernel_that_says_what_it_is_made_for_passes(judged, task, claim, head
     }
 
 
+def test_a_plan_that_takes_no_generated_size_is_known_for_the_tasks_own_alone(judged, task):
+    require = "require(x.numel() == 64 * 96)"
+    evaluation = judged(_BY_FOURS.format(claim="", head="", require=require), task=task)
+    assert evaluation.passed, evaluation.findings
+    notes = [c.note for c in evaluation.checks if c.kind is CheckKind.COMPARISON]
+    assert sum("no sizes but the task's own" in note for note in notes) == 1
+
+
 def test_declared_sizes_are_none_to_refuse(judged):
     """A held-out workload that the task names binds every candidate."""
     text = _BY_FOURS.format(claim="", head="", require="require(x.numel() % 4 == 0)")

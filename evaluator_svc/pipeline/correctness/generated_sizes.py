@@ -16,6 +16,10 @@ from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
 _SMALL_BYTES: Final = 1 << 24
+_OWN_SIZES_ALONE: Final = (
+    "no sizes but the task's own were tried: the candidate takes none of the generated ones, "
+    "and is known to be right for the task's own alone"
+)
 
 
 def has_one_seed(workload: WorkloadAdmission) -> bool:
@@ -54,6 +58,7 @@ class GeneratedTrials:
         """Try the workloads one by one; return the first failure that is one."""
         for note in self._untried:
             self._add_skipped("", note)
+        is_tried = False
         for workload in self._workloads:
             if self.is_runner_lost:
                 self._add_skipped(workload.workload, "not tried: a launch was refused before")
@@ -68,6 +73,10 @@ class GeneratedTrials:
                     self._add_skipped(workload.workload, "the launch was refused at these sizes")
                 elif failure is not None:
                     return failure
+                else:
+                    is_tried = True
+        if self._workloads and not is_tried:
+            self._add_skipped("", _OWN_SIZES_ALONE)
         return None
 
     def _add_skipped(self, workload: str, note: str) -> None:
