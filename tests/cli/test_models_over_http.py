@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import BEYOND_RECIPES, CANDIDATE, TASK, run_kfoundry
 from tests.llm_server import Answer, LlmServer, ReceivedRequest, error, good, refusal, truncated
+from tests.report_data import held_data
 
 _KEY = "planted.9f3a-Zq71xW"
 _OWN = "openai/own/model:8b[/b]"
@@ -106,4 +107,4 @@ def test_a_run_goes_on_without_recipes_that_cannot_do_its_task(
     assert told["left_out"] == [{"model": "recipes", "missing": "aten.special_bessel_j0"}]
     assert set(told["spend"]) == {_OWN}
     (report,) = folder.glob("data/reports/*.html")
-    assert said in report.read_text()
+    assert held_data(report)["run"]["left_out"] == told["left_out"]

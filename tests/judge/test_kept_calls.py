@@ -65,7 +65,7 @@ class Timed:
         shared = self.judge._draws[self.handle]
         kept = native.kept_calls(
             draws=call_draws(claim.call_draws_seed),
-            **{k: v for k, v in _fields(claim) if k not in ("call_draws_seed", "redraw_key")},
+            **{k: v for k, v in _fields(claim) if k not in _OF_VALUES},
         )
         for slot, (call, seed) in enumerate(kept):
             values = CallValues(key=claim.redraw_key, index=claim.warmup_count + call + 1)
@@ -74,6 +74,10 @@ class Timed:
             self.side.tensor("out", seed=seed, slot=slot).copy_(made)
         seeds = [KeptOutput(seed=seed, slot=slot) for slot, (_, seed) in enumerate(kept)]
         return self.judge.verify_kept(self.handle, tuple(seeds), claim)
+
+
+_OF_VALUES = ("call_draws_seed", "redraw_key", "redraws_parameters")
+"""Fields that say what values calls have, not which of them are kept."""
 
 
 def _fields(claim: KeptClaim) -> list[tuple[str, int]]:

@@ -63,7 +63,8 @@ def test_every_rule_that_a_finding_names_is_in_the_table() -> None:
     """Those of what is measured are named where they are found, and each of them is."""
     named = set[str]()
     for path in EVALUATOR.rglob("*.py"):
-        named |= set(NAMED.findall(path.read_text(encoding="utf-8")))
+        if path.name != "request_limits.py":  # it names fields of requests
+            named |= set(NAMED.findall(path.read_text(encoding="utf-8")))
     measured = {rule.id for rule in RULES if rule.subject not in TEXTS}
 
     assert named - {rule.id for rule in RULES} == set()

@@ -6,7 +6,7 @@ import jinja2
 from markupsafe import Markup
 
 from kernel_foundry.printable import printable
-from kernel_foundry.sdk.verdict_text import speedup_text, trust_text
+from kernel_foundry.sdk.verdict_text import duration, speedup_text, trust_text
 
 
 def report_environment() -> jinja2.Environment:
@@ -23,6 +23,7 @@ def report_environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "duration": duration,
         "speedup": speedup_text,
         "trust": trust_text,
         "date": _date,
