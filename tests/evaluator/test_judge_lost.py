@@ -1,7 +1,6 @@
 """A judge that dies takes its draws along: nobody is judged by those of its successor."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -32,11 +31,10 @@ def launch(x, out):
 
 
 def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
-    monkeypatch: pytest.MonkeyPatch, cache_dir: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = quick_settings(
         device_kinds=("null",),
-        cache_dir=cache_dir,
         spare_processes=0,
     )
     evaluator = LocalEvaluator(settings)
@@ -65,8 +63,8 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
     asyncio.run(evaluator.close())
 
 
-def test_a_reference_that_ends_the_judge_does_not_end_builds(cache_dir: Path) -> None:
-    settings = quick_settings(device_kinds=(), cache_dir=cache_dir, spare_processes_of_gpu=0)
+def test_a_reference_that_ends_the_judge_does_not_end_builds() -> None:
+    settings = quick_settings(device_kinds=(), spare_processes_of_gpu=0)
     evaluator = LocalEvaluator(settings)
 
     def build(reference: str):

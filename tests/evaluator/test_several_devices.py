@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -42,11 +41,10 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 
 @pytest.fixture(scope="module")
-def evaluator(cache_dir: Path) -> Iterator[LocalEvaluator]:
+def evaluator() -> Iterator[LocalEvaluator]:
     """An evaluator with two null devices."""
     settings = quick_settings(
         device_kinds=("null",),
-        cache_dir=cache_dir,
         spare_processes=0,
     )
     with pytest.MonkeyPatch.context() as patch:

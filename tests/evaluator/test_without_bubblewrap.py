@@ -27,12 +27,11 @@ template <> struct All<0> {};
 
 
 @pytest.fixture(scope="module")
-def unwrapped(cache_dir, judged):
+def unwrapped(judged):
     """An evaluator that does not use bubblewrap, and its requests."""
     evaluator = LocalEvaluator(
         quick_settings(
             device_kinds=("sycl",),
-            cache_dir=cache_dir,
             use_bubblewrap=False,
             builder_memory_bytes=_MEMORY_BYTES,
         )

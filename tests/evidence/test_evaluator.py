@@ -50,11 +50,10 @@ def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:
 
 
 @pytest.fixture(scope="module")
-def settings(cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
+def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
     folder = tmp_path_factory.mktemp("evaluator")
     return quick_settings(
         device_kinds=("null",),
-        cache_dir=cache_dir,
         key_file=folder / "evaluator.key",
     )
 
