@@ -84,9 +84,9 @@ TRAITS: Final = {
 }
 
 
-def has(distribution: Distribution, trait: Trait) -> bool:
-    """Return whether `trait` holds of a distribution."""
-    return trait in TRAITS[distribution]
+def has(distribution: Distribution | None, trait: Trait) -> bool:
+    """Return whether `trait` holds of a distribution; none holds of ordinary values (None)."""
+    return distribution is not None and trait in TRAITS[distribution]
 
 
 def with_trait(trait: Trait) -> tuple[Distribution, ...]:

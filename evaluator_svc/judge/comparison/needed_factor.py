@@ -1,4 +1,4 @@
-"""How well the reference is defined on unusual values, output by output.
+"""How well the reference is defined on unusual values, output by output; and on others on demand.
 
 Values become unusual in `judge/unusual_values`.
 """
@@ -57,22 +57,23 @@ class NeededFactor:
 
 
 def needed_factor(
-    changed: InputSet, distribution: Distribution, tolerance: Tolerance
+    changed: InputSet, distribution: Distribution | None, tolerance: Tolerance
 ) -> NeededFactor | None:
-    """Return what the tolerance is to be multiplied by on inputs of a distribution.
+    """Return what the tolerance is to be multiplied by on inputs of a distribution; None: ordinary.
 
     None where the reference defines no output well enough there to hold anybody to it.
 
     Raises:
         TaskInvalidError: the reference raises.
     """
-    dtype, least = changed.module.rounding, USUAL_FACTOR
+    dtype = changed.module.rounding
+    least = 1.0 if distribution is None else USUAL_FACTOR
     if has(distribution, Trait.CANCELS):
         least = _CANCELLING_FACTOR.get(dtype, least)
     if distribution is Distribution.CLOSE:
         least = _CLOSE_FACTOR
     is_derived = changed.module.task.tolerance is None
-    most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
+    most = most_factor(dtype, tolerance) if is_derived else _MOST_FACTOR
     expected = changed.expected()
     whole = [i for i, output in enumerate(expected) if not output.is_floating_point()]
     names_places = bool(whole) and changed.module.names_places
@@ -100,12 +101,17 @@ def needed_factor(
     )
 
 
+def most_factor(dtype: torch.dtype, tolerance: Tolerance) -> float:
+    """Return the largest factor that a derived tolerance is multiplied by."""
+    return max(CEILING[dtype] / tolerance.rtol, 1.0)
+
+
 def _noise(
     changed: InputSet,
     expected: Sequence[torch.Tensor],
     tolerance: Tolerance,
     *,
-    distribution: Distribution,
+    distribution: Distribution | None,
     granted: float,
     breaks_ties: bool,
 ) -> list[float]:

@@ -17,6 +17,7 @@ from evaluator_svc.judge.comparison.checks import (
     inputs_check,
 )
 from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.comparison.few_elements import tolerance_of_few
 from evaluator_svc.judge.comparison.index_comparison import count_misplaced
 from evaluator_svc.judge.comparison.mismatch import (
     MAX_EXPLAINED_ELEMENTS,
@@ -173,10 +174,12 @@ def check_output(
 
     `tolerance` takes the place of the draw's own; `values` are those of the inputs in a timed call.
     """
-    tolerance = (tolerance or draw.tolerance).of(output)
     place = draw.output_slots[output]
     expected = _expected(draw, seed, values)[output]
     addresses = [draw.address(seed, place, slot) for slot in slots]
+    if tolerance is None:
+        tolerance = tolerance_of_few(draw, addresses, seed=seed, output=output, values=values)
+    tolerance = tolerance.of(output)
     first = compare_output(addresses[0], expected, tolerance)
     same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
     others = [

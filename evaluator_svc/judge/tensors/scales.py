@@ -14,14 +14,14 @@ import torch
 CHUNK_ELEMENTS: Final = 1 << 26
 """Most elements that are worked on with temporaries."""
 
-_MIN_GROUP: Final = 16
+MIN_GROUP: Final = 16
 """Fewest elements with a scale of their own: the scale of a few is as noisy as they are."""
 
 _SCALE_FLOOR: Final = 1e-6
 """Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
 
 _FEW_FLOOR: Final = 0.25
-"""The same of a row with fewer than `_MIN_GROUP` elements that are not zero, as behind a ReLU: what
+"""The same of a row with fewer than `MIN_GROUP` elements that are not zero, as behind a ReLU: what
 is left of them may be next to nothing, but was rounded where the others were cut off."""
 
 _FEW_ELEMENTS: Final = 1 << 22
@@ -78,7 +78,7 @@ def _raise_few(scale: torch.Tensor, lines: torch.Tensor, floor: float) -> None:
     """Raise the scales of rows with few elements that are not zero to a floor."""
     small = (scale < floor).nonzero().flatten()
     for rows in torch.split(small, max(_FEW_ELEMENTS // lines.shape[1], 1)):
-        few = lines[rows].float().count_nonzero(dim=1) < _MIN_GROUP
+        few = lines[rows].float().count_nonzero(dim=1) < MIN_GROUP
         scale[rows[few]] = floor
 
 
@@ -109,15 +109,15 @@ def groups_of(shape: tuple[int, ...]) -> Groups:
     is a group of its own.
     """
     axis = 2 if len(shape) >= 4 else len(shape) - 1
-    while axis > 0 and math.prod(shape[axis:]) < _MIN_GROUP:
+    while axis > 0 and math.prod(shape[axis:]) < MIN_GROUP:
         axis -= 1
     if axis > 0:
         return Groups(count=math.prod(shape[:axis]), inner=max(math.prod(shape[axis:]), 1))
     size, columns = math.prod(shape), 1
     for length in reversed(shape):
-        if columns * length >= _MIN_GROUP:
+        if columns * length >= MIN_GROUP:
             break
         columns *= length
-    if columns > 1 and size >= _MIN_GROUP * columns:
+    if columns > 1 and size >= MIN_GROUP * columns:
         return Groups(count=columns, inner=1)
     return Groups(count=1, inner=max(size, 1))

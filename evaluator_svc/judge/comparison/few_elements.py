@@ -1,0 +1,62 @@
+"""The tolerance of outputs of so few elements that they have no scale but their own values.
+
+A mean of a million elements of both signs comes out a hundred times smaller than usual in one draw
+of a hundred, with the rounding error of any other. Rows of more elements do not: their scale is
+that of all.
+"""
+
+from collections.abc import Sequence
+
+from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.comparison.needed_factor import most_factor, needed_factor
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.tensors.scales import MIN_GROUP
+from evaluator_svc.judge.timed_calls.call_inputs import CallValues
+from kernel_foundry.domain.task import Tolerance
+from kernel_foundry.errors import TaskInvalidError
+
+
+def tolerance_of_few(
+    draw: SharedDraw,
+    addresses: Sequence[int],
+    *,
+    seed: int,
+    output: int,
+    values: CallValues | None,
+) -> Tolerance:
+    """Return the tolerance that an output of one call is held to.
+
+    That of the draw; of few elements what the reference can be held to on these very inputs, where
+    it decides on a result. A tolerance given by hand stays, and so does that of a lean draw, which
+    has no room for the copies that this takes.
+
+    Args:
+        draw: The draw.
+        addresses: Of what was written to the output.
+        seed: Index of the inputs' seed.
+        output: Index of the output.
+        values: Of the inputs in a timed call; None: as drawn.
+    """
+    usual, module = draw.tolerance, draw.prepared.module
+    expected = draw.expected_of_call(seed, values)[output]
+    is_few = expected.tensor.is_floating_point() and 0 < expected.tensor.numel() < MIN_GROUP
+    if not is_few or draw.is_lean or draw.prepared.task.tolerance is not None:
+        return usual
+    if usual.is_exact(output):
+        return usual
+    most = usual.times(most_factor(module.rounding, usual)).of(output)
+    own = usual.of(output)
+    is_open = [
+        compare_output(address, expected, own).mismatch_count > 0
+        and compare_output(address, expected, most).mismatch_count == 0
+        for address in addresses
+    ]
+    if not any(is_open):
+        return usual
+    try:
+        with draw.call_set(seed, values) as reference:
+            needed = needed_factor(reference, None, usual)
+    except TaskInvalidError:
+        return usual
+    is_held = needed is not None and output not in needed.left_out
+    return usual.times(needed.factor) if needed is not None and is_held else usual
