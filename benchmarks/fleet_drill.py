@@ -41,9 +41,9 @@ from kernel_foundry.rpc.server import serve
 from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.fleet.membership import FileSource
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.optimization import optimize
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.testing.evaluator import FAKE_DEVICE, FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 

@@ -22,7 +22,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.traffic_bound import NEVER
-from kernel_foundry.sdk.local import Services
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget
 from kernel_foundry.sdk.suite.results import results_of

@@ -28,10 +28,10 @@ from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
-from evaluator_svc.request_limits import check_evaluation, check_foreign, check_sweep
+from evaluator_svc.requests.request_limits import check_evaluation, check_foreign, check_sweep
+from evaluator_svc.requests.sweeps import Emit, Sweeps
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
-from evaluator_svc.sweeps import Emit, Sweeps
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, DeviceLoad, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest

@@ -41,7 +41,7 @@ from evaluator_svc.processes.locked_process import (
     serve_inspector,
     serve_runner,
 )
-from evaluator_svc.runner.answers import answer_requests
+from evaluator_svc.runner.work import answer_requests
 from evaluator_svc.sandbox.limits import end_with_parent
 
 _ENDED: Final = "ZX"

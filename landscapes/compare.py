@@ -7,18 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from archive_svc.search.strategies import STRATEGIES
+from kernel_foundry.domain.archive import STRATEGY_NAMES
 from kernel_foundry.errors import InvalidArgumentError
-from landscapes.comparison import SearchComparison
 from landscapes.landscape import Landscape
 from landscapes.landscape_file import read_landscape
+from landscapes.parallel_searches import Batch, search_all
 from landscapes.search import REACHED_SHARE, SearchResult
 from landscapes.search_space import SearchSpace
 from landscapes.search_statistics import landscape_result, overall_differences
-from landscapes.searches import Batch, search_all
-
-COMPARED: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
-"""Strategies that are compared unless others are named; ablations are not among them."""
+from landscapes.strategies import STRATEGIES
+from landscapes.strategy_results import SearchComparison
 
 MOST_EVALUATIONS: Final = 200
 """Default budget: what a real run might spend."""
@@ -44,7 +42,7 @@ def compare_strategies(
 
     Args:
         files: Landscape files.
-        strategies: Keys of `archive_svc.search.strategies.STRATEGIES`; empty: `COMPARED`.
+        strategies: Keys of `landscapes.strategies.STRATEGIES`; empty: those of real runs.
         seed_count: Searches of each strategy on each landscape.
         evaluations: Budget of a search; None: `default_evaluations` of each landscape.
         processes: Searches at once.
@@ -55,7 +53,7 @@ def compare_strategies(
         InvalidArgumentError: a file is no landscape, or a strategy is unknown or named twice.
         ProcessLostError: a process of the searches was killed.
     """
-    names = tuple(strategies) or COMPARED
+    names = tuple(strategies) or STRATEGY_NAMES
     _check(names, evaluations, seed_count)
     landscapes = [read_landscape(path) for path in files]
     budgets = [evaluations or default_evaluations(landscape) for landscape in landscapes]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from landscapes.comparison import LandscapeResult
+from landscapes.strategy_results import LandscapeResult
 
 COLOURS: Final = (
     "#0072b2",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kernel_foundry.errors import PackageMissingError
-from landscapes.comparison import LandscapeResult, SearchComparison
 from landscapes.curves import colour_of, speed_floor
+from landscapes.strategy_results import LandscapeResult, SearchComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,8 @@ from importlib import resources
 from pathlib import Path
 
 from kernel_foundry.sdk.report.environment import report_environment
-from landscapes.comparison import SearchComparison
 from landscapes.curves import colour_of, curves_chart
+from landscapes.strategy_results import SearchComparison
 from landscapes.texts import (
     difference_text,
     estimate_text,

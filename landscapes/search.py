@@ -18,6 +18,7 @@ from landscapes.search_space import (
     LandscapeVerdict,
     SearchSpace,
 )
+from landscapes.strategies import STRATEGIES
 
 REACHED_SHARE: Final = 0.95
 """A variant at this share of the best variant's speed counts as found."""
@@ -50,11 +51,11 @@ def search(
     Args:
         space: The landscape.
         evaluator: Of the same space and seed; strategies may share it.
-        strategy: Key of `archive_svc.search.strategies.STRATEGIES`.
+        strategy: Key of `landscapes.strategies.STRATEGIES`.
         seed: Of every random choice.
         evaluations: Budget; a proposal that was judged before costs nothing.
     """
-    archive = RunArchive(strategy=strategy, seed=seed)
+    archive = RunArchive(strategy=strategy, seed=seed, strategies=STRATEGIES)
     generator = LandscapeGenerator(space, seed)
     seen: set[int] = set()
     speeds: list[float] = []

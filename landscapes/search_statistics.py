@@ -11,15 +11,15 @@ from typing import Final
 import numpy as np
 
 from kernel_foundry.sdk.statistics.bootstrap import Bootstrap, estimate, share
-from landscapes.comparison import (
+from landscapes.search import REACHED_SHARE, SearchResult
+from landscapes.search_space import SearchSpace
+from landscapes.strategy_results import (
     Curve,
     LandscapeResult,
     OverallDifference,
     StrategyDifference,
     StrategyResult,
 )
-from landscapes.search import REACHED_SHARE, SearchResult
-from landscapes.search_space import SearchSpace
 
 _SUBJECT: Final = "gradient"
 """The strategy that the others are compared with, where it is among them: it has most parts."""

@@ -3,7 +3,7 @@
 from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
-from landscapes.comparison import LandscapeResult, OverallDifference
+from landscapes.strategy_results import LandscapeResult, OverallDifference
 from landscapes.texts import difference_text, estimate_text, ratio_text, verdict_text
 
 

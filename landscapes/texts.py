@@ -1,7 +1,7 @@
 """Words for people about compared strategies, the same on terminals and in reports."""
 
 from kernel_foundry.sdk.statistics.estimate import Estimate
-from landscapes.comparison import (
+from landscapes.strategy_results import (
     OverallDifference,
     StrategyDifference,
 )

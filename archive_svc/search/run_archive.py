@@ -5,7 +5,7 @@ another process; selections in flight are lost. `open_run.py` has the run's stor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,7 +20,7 @@ from archive_svc.search.curiosity import Curiosity
 from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
 from archive_svc.search.proposal_choice import choose_operator, choose_parents
 from archive_svc.search.selection import Choice, SelectionContext, temperature
-from archive_svc.search.strategies import STRATEGIES
+from archive_svc.search.strategies import STRATEGIES, Strategy
 from archive_svc.search.transitions import Transitions
 from archive_svc.search.weighted_choice import choose
 from kernel_foundry.domain import mechanisms
@@ -46,10 +46,11 @@ class RunArchive:
     """State of one run.
 
     Args:
-        strategy: Key of `archive_svc.search.strategies.STRATEGIES`.
+        strategy: Key of `strategies`.
         seed: Of every random choice of the run.
         model: The islands.
         without: Mechanisms of `kernel_foundry.domain.mechanisms` that are switched off.
+        strategies: Those that may be named.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class RunArchive:
         seed: int,
         model: IslandModel = ISLANDS,
         without: Sequence[str] = (),
+        strategies: Mapping[str, Strategy] = STRATEGIES,
     ) -> None:
-        self._strategy = STRATEGIES[strategy]
+        self._strategies = strategies
+        self._strategy = strategies[strategy]
         self._seed = seed
         self._without = frozenset(without)
         self._model = ONE_ISLAND if mechanisms.ISLANDS in self._without else model
@@ -145,10 +148,10 @@ class RunArchive:
 
         Args:
             number: Of the selection; with the run's seed it decides every random choice.
-            strategy: Key of `STRATEGIES`, from now on; empty: the last one.
+            strategy: Key of `strategies`, from now on; empty: the last one.
         """
-        if strategy and STRATEGIES[strategy] is not self._strategy:
-            self._strategy = STRATEGIES[strategy]
+        if strategy and self._strategies[strategy] is not self._strategy:
+            self._strategy = self._strategies[strategy]
             self._fields.clear()
         # Seeds may be negative, which the generator's may not.
         rng = np.random.default_rng([self._seed % 2**64, number])

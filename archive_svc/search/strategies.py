@@ -1,11 +1,11 @@
 """The search strategies by name: how parents, directions and operators are chosen.
 
-The functions are in `selection.py`. Strategies share seeds, islands, inspirations and everything
-else, so that they differ in what their names say.
+The functions are in `selection.py`, ablations in `landscapes/strategies.py`. Strategies share
+seeds, islands, inspirations and everything else, so that they differ in what their names say.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from archive_svc.search.gradient import GradientWeights
@@ -46,17 +46,10 @@ class Strategy:
     gradient: GradientWeights = field(default_factory=GradientWeights)
 
 
-_GRADIENT: Final = Strategy(parents=gradient_parents, aim=gradient_aim, operators=_EVOLVE)
-
 STRATEGIES: Final[Mapping[str, Strategy]] = {
-    "gradient": _GRADIENT,
+    "gradient": Strategy(parents=gradient_parents, aim=gradient_aim, operators=_EVOLVE),
     "fitness": Strategy(parents=fitness_parents, aim=no_aim, operators=_EVOLVE),
     "curiosity": Strategy(parents=curiosity_parents, aim=no_aim, operators=_EVOLVE),
     "uniform": Strategy(parents=uniform_parents, aim=no_aim, operators=_EVOLVE),
     "best_of_n": Strategy(parents=uniform_parents, aim=no_aim, operators=_SEED_ONLY),
-    # Ablations: the gradient without one of its parts, and without what it is used for.
-    "gradient-no-f": replace(_GRADIENT, gradient=GradientWeights(fitness=0.0)),
-    "gradient-no-r": replace(_GRADIENT, gradient=GradientWeights(rate=0.0)),
-    "gradient-no-e": replace(_GRADIENT, gradient=GradientWeights(exploration=0.0)),
-    "gradient-no-aim": replace(_GRADIENT, aim=no_aim),
 }

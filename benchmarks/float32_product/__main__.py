@@ -20,8 +20,8 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.client import Foundry, connect
-from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, exceeded
+from kernel_foundry.sdk.services import Targets
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import duration, share_text, speedup_text, timing_text
 

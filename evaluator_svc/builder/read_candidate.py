@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from evaluator_svc.binding import uses_library
 from evaluator_svc.languages import Toolchain
 from evaluator_svc.messages.locked import (
     ReadCandidateReply,
@@ -17,6 +16,7 @@ from evaluator_svc.messages.locked import (
 from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source
+from evaluator_svc.processes.binding import uses_library
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

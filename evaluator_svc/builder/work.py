@@ -3,7 +3,6 @@
 import contextlib
 from typing import Any
 
-from evaluator_svc.binding import bind_workload, describe
 from evaluator_svc.builder.read_candidate import CandidateRefusedError, plan_refused, read_candidate
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.diagnosis.compiler_log import compile_findings, fails_static_assertion
@@ -20,6 +19,7 @@ from evaluator_svc.messages.locked import (
     ReadCandidateRequest,
     TranslationUnit,
 )
+from evaluator_svc.processes.binding import bind_workload, describe
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts
 from evaluator_svc.sandbox.attempt import AttemptRequest

@@ -7,9 +7,9 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from evaluator_svc.cache.disk_cache import make_private
+from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.devices.site import start_judge
-from evaluator_svc.disk_cache import make_private
-from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ProcessLauncher

@@ -15,17 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from evaluator_svc.cache.disk_cache import DiskCache, make_private
+from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.devices.baseline_watch import BaselineWatch
-from evaluator_svc.disk_cache import DiskCache, make_private
 from evaluator_svc.hardware import perf_events
 from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.hardware.host_load import HostLoad, LoadMeter
 from evaluator_svc.hardware.host_lock import HostLock
 from evaluator_svc.hardware.memory_account import MemoryAccount
 from evaluator_svc.languages import backend_of
-from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
-from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.forking import FOREIGN, RUNNER
 from evaluator_svc.processes.judge_client import JudgeClient
@@ -35,6 +34,7 @@ from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
+from evaluator_svc.sizes.memory_needs import USABLE_SHARE
 from evaluator_svc.tools import profiler
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Availability, DeviceSpec, IsolationReport, Peaks

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
+from evaluator_svc.cache.disk_cache import make_private
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.disk_cache import make_private
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.forking import RUNNER

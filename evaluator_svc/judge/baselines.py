@@ -24,7 +24,7 @@ from evaluator_svc.judge.threads import one_thread
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.judge.timed_calls.call_inputs import redraw_rows
 from evaluator_svc.messages.measurement import MeasurementSettings
-from evaluator_svc.native_measurement import clock_blocks, measure_options
+from evaluator_svc.messages.native_measurement import clock_blocks, measure_options
 from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.errors import InvalidArgumentError

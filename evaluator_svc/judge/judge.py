@@ -35,7 +35,6 @@ from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
-from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.foreign import CallForm
@@ -52,6 +51,7 @@ from evaluator_svc.messages.judge import (
 )
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.sizes.generated_workloads import generated_workload
+from evaluator_svc.sizes.memory_needs import USABLE_SHARE
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact

@@ -1,1 +1,1 @@
-"""What the processes say to each other, and what of it can be believed."""
+"""What the processes say to each other and agree on, and what of it can be believed."""

@@ -137,7 +137,7 @@ class KeptClaim:
     """What decides which calls of a measurement are kept."""
 
     call_draws_seed: int
-    """Of the random numbers that decide about calls (`evaluator_svc.call_draws`)."""
+    """Of the random numbers that decide about calls (`evaluator_svc.messages.call_draws`)."""
     redraw_key: int
     """0: inputs were as drawn."""
     set_count: int

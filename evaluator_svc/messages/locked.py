@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluator_svc.item_order import ItemOrder
+from evaluator_svc.languages.item_order import ItemOrder
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.sandbox.confinement import Confinement
@@ -389,7 +389,7 @@ class TimeRequest:
     """Take one measurement on the pool.
 
     The first descriptor beside it is that of the random numbers that decide about calls
-    (`evaluator_svc.call_draws`): kernels on the CPU can read what this message says.
+    (`evaluator_svc.messages.call_draws`): kernels on the CPU can read what this message says.
     """
 
     workload: str

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.call_draws import call_draws_file
 from evaluator_svc.messages.draw import ALIGNMENT_BYTES, Draw, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -39,7 +39,7 @@ from evaluator_svc.pipeline.build.build import (
     read_candidate,
 )
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, load, run
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor, TensorRole
 from kernel_foundry.domain.candidate import KernelSource

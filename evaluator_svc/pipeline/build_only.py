@@ -13,7 +13,7 @@ from evaluator_svc.pipeline.build.built_candidate import (
     read_and_build,
 )
 from evaluator_svc.pipeline.evaluation_draft import draft_of
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.device import IsolationReport

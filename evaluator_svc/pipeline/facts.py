@@ -4,8 +4,8 @@ from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.draw import SEED_COUNT
 from evaluator_svc.messages.judge import JudgeFacts
-from evaluator_svc.own_version import own_version
 from evaluator_svc.pipeline.evaluation_context import JudgedRequest
+from evaluator_svc.pipeline.own_version import own_version
 from kernel_foundry.domain.evaluation import Fact
 
 

@@ -18,7 +18,7 @@ from evaluator_svc.messages.locked import (
     RunRequest,
 )
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult

@@ -6,7 +6,7 @@ for plans with library calls, it comes from `evaluator_svc.fork_server`.
 """
 
 from evaluator_svc.processes.locked_process import connect, serve_runner
-from evaluator_svc.runner.answers import answer_requests
+from evaluator_svc.runner.work import answer_requests
 
 if __name__ == "__main__":
     serve_runner(answer_requests, connect())

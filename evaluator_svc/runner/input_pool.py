@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from evaluator_svc.messages.draw import POISON_BYTE, TensorSlot
-from evaluator_svc.placement import whole
+from evaluator_svc.messages.placement import whole
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.surroundings import Range, Surroundings

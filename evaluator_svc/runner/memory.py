@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evaluator_svc.placement import PAGE_BYTES, place, whole
+from evaluator_svc.messages.placement import PAGE_BYTES, place, whole
 from evaluator_svc.runner.faults import fault, memory_faults
 from evaluator_svc.runner.surroundings import Place, Range, Surroundings, check_trespass
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 
-from evaluator_svc.binding import describe
 from evaluator_svc.messages.locked import (
     DoneReply,
     DropRequest,
@@ -27,6 +26,7 @@ from evaluator_svc.messages.locked import (
     WithoutKernels,
 )
 from evaluator_svc.messages.plan_findings import plan_finding
+from evaluator_svc.processes.binding import describe
 from evaluator_svc.processes.channel import close_descriptors
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.configuration import LoadedConfiguration

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evaluator_svc.messages.draw import ALIGNMENT_BYTES, POISON_BYTE, Draw, TensorSlot
-from evaluator_svc.placement import PAGE_BYTES
+from evaluator_svc.messages.placement import PAGE_BYTES
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.surroundings import Place, Range, Surroundings
 from kernel_foundry.domain.admission import TensorRole

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator_svc.placement import PAGE_BYTES
+from evaluator_svc.messages.placement import PAGE_BYTES
 from evaluator_svc.runner.faults import CandidateFaultError, fault
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind

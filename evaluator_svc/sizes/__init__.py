@@ -1,1 +1,1 @@
-"""Which sizes a task's inputs have, and the workloads of other sizes that admission generates."""
+"""Which sizes a task's inputs have, what memory they take, and workloads of other sizes."""

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_svc.binding import bind_workload
 from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.messages.draw import Draw, TensorSlot
+from evaluator_svc.processes.binding import bind_workload
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.memory import Buffers, PlanMemory

@@ -13,9 +13,9 @@ from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from landscapes.compare import compare_strategies
-from landscapes.comparison import SearchComparison
 from landscapes.plot import check_plots, write_comparison_plot
 from landscapes.report import write_comparison_report
+from landscapes.strategy_results import SearchComparison
 from landscapes.tables import landscape_table, overall_table
 
 _LOG_COLUMNS = 120

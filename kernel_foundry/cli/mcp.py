@@ -9,7 +9,7 @@ import click
 from kernel_foundry.cli.options import target_options
 from kernel_foundry.cli.output import exact_stream
 from kernel_foundry.errors import PackageMissingError
-from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.services import Targets
 
 
 @click.command()

@@ -11,7 +11,7 @@ from kernel_foundry.domain.agents import permit
 from kernel_foundry.domain.device_class import CLASS_NAME, own_id
 from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
-from kernel_foundry.sdk.local import LOCAL, SPAWN, Targets
+from kernel_foundry.sdk.services import LOCAL, SPAWN, Targets
 
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
 

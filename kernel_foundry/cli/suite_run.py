@@ -25,8 +25,8 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.suite.entry import EntryState, entries_of
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate, estimated, pace_of
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget, read_plan

@@ -8,7 +8,7 @@ import click
 
 from kernel_foundry.cli.options import target_options
 from kernel_foundry.cli.output import print_text
-from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.services import Targets
 
 
 @click.command()

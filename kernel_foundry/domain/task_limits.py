@@ -1,6 +1,6 @@
 """Limits on the lengths and figures of a task: one check for whoever judges, stores or is shown it.
 
-Of a request for a verdict there are more: `evaluator_svc/request_limits.py`.
+Of a request for a verdict there are more: `evaluator_svc/requests/request_limits.py`.
 """
 
 from typing import Final

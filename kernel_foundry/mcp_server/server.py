@@ -31,7 +31,7 @@ from kernel_foundry.mcp_server.answers import (
 from kernel_foundry.mcp_server.confined_paths import ConfinedPaths
 from kernel_foundry.mcp_server.worker import Worker, refusal
 from kernel_foundry.plan.prompt import short_reference
-from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.services import Targets
 
 _READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _JUDGES: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=False, open_world_hint=False)

@@ -12,7 +12,7 @@ from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.mcp_server.allowance import Allowance
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import Foundry, connect
-from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.services import Targets
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.sdk.foreign_file import read_foreign
-from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_key
+from kernel_foundry.sdk.local.evaluator import own_public_key
 from kernel_foundry.sdk.local_files import remove_kept
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
@@ -38,6 +38,7 @@ from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.optimization import able_models, optimize, resume
 from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
+from kernel_foundry.sdk.services import Directory, Services, Targets
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verification.verify import (
     Verification,
@@ -336,7 +337,7 @@ class Foundry:
             budget: When to stop.
             limits: Deadlines of each evaluation.
             run: Name of the run; empty makes one from the task and the time.
-            strategy: One of `domain.archive.STRATEGIES`, or another that the archive knows.
+            strategy: One of `domain.archive.STRATEGY_NAMES`.
             seed: Of every random choice.
             in_flight: Proposals being made at once.
             without: Mechanisms of `domain.mechanisms` to switch off.

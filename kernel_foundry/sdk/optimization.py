@@ -22,11 +22,11 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, TaskBeyondModelsError
 from kernel_foundry.ports import Evaluator, Generator
 from kernel_foundry.process_identity import new_holder
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.lease import held
 from kernel_foundry.sdk.loop.progress import Listener, RunResult
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.shelf import shelf_kernels
 from kernel_foundry.sdk.starting_point import starting_point, with_shelf
 from kernel_foundry.sdk.sweep_files import keeping_sweeps

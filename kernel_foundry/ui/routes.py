@@ -12,7 +12,6 @@ from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.all_runs import all_runs
-from kernel_foundry.sdk.local import Directory
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page import page_files
@@ -26,6 +25,7 @@ from kernel_foundry.sdk.report.page_objects import (
 )
 from kernel_foundry.sdk.run_account import AccountAnswer, no_account
 from kernel_foundry.sdk.run_objects import run_object
+from kernel_foundry.sdk.services import Directory
 from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite

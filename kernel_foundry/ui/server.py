@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.sdk.local import Directory, Targets
+from kernel_foundry.sdk.services import Directory, Targets
 from kernel_foundry.ui.access import HEADERS, Access
 from kernel_foundry.ui.http import (
     LARGEST_HEAD,

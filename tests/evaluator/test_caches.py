@@ -9,11 +9,11 @@ import shutil
 import pytest
 
 from evaluator_svc.behaviour import KernelFacts, Scope
-from evaluator_svc.disk_cache import DiskCache, make_private
+from evaluator_svc.cache.disk_cache import DiskCache, make_private
+from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.messages.object_report import ObjectReport
-from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.finding import rule_finding
 from evaluator_svc.settings import EvaluatorSettings

@@ -1,6 +1,6 @@
 """What holds of each distribution is said of all of them."""
 
-from evaluator_svc.distribution_traits import TRAITS, Trait, has, with_trait
+from evaluator_svc.messages.distribution_traits import TRAITS, Trait, has, with_trait
 from kernel_foundry.domain.admission import Distribution
 
 

@@ -26,7 +26,7 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from kernel_foundry.common.v1 import evaluation_pb2

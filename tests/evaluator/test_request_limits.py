@@ -12,7 +12,7 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.evaluation_draft import draft_of
-from evaluator_svc.request_limits import check_evaluation, check_sweep
+from evaluator_svc.requests.request_limits import check_evaluation, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting, WorkloadResult

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from evaluator_svc.memory_needs import WorkloadSizes
 from evaluator_svc.pipeline.correctness.generated_sizes import has_one_seed
 from evaluator_svc.sizes.generated_workloads import SizeGroup, beside_largest, generated_workload
+from evaluator_svc.sizes.memory_needs import WorkloadSizes
 from kernel_foundry.domain.admission import NamedTensor, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.task import Size, Task, Workload
 from tests.domain_values import workload_admission

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.given_seeds import check_seeds
+from evaluator_svc.requests.given_seeds import check_seeds
 from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import own_public_key

@@ -23,8 +23,8 @@ from kernel_foundry.evidence.record import (
     write_record,
 )
 from kernel_foundry.sdk.client import connect
-from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.record_of_run import record_of_run
+from kernel_foundry.sdk.services import Targets
 from kernel_foundry.sdk.verification.signature import check_integrity
 from kernel_foundry.sdk.verification.statement import holds
 from kernel_foundry.wire.message import from_message, to_message

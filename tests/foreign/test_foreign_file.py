@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_svc.request_limits import check_foreign
+from evaluator_svc.requests.request_limits import check_foreign
 from evaluator_svc.service import evaluator_service
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.check import Trust

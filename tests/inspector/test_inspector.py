@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.inspector import inspect_cubin, inspect_spirv
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
@@ -12,7 +13,6 @@ from evaluator_svc.messages.locked import (
     ReadCandidateReply,
     TranslationUnit,
 )
-from evaluator_svc.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.pipeline.build.build import BuildResult
 from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors

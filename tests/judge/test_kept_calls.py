@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.comparison import precision
 from evaluator_svc.judge.timed_calls.call_inputs import CallValues
+from evaluator_svc.messages.call_draws import call_draws
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
 from evaluator_svc.messages.measurement import KeptOutput
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements

@@ -16,7 +16,13 @@ from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.tensors import scales
 from evaluator_svc.judge.tensors.scales import group_scale
-from evaluator_svc.memory_needs import BLOCK_BYTES, WorkloadSizes, full_need, lean_need, refusal
+from evaluator_svc.sizes.memory_needs import (
+    BLOCK_BYTES,
+    WorkloadSizes,
+    full_need,
+    lean_need,
+    refusal,
+)
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.task import Task, Workload
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, make_task

@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import admit
 from evaluator_svc.judge.baselines import BaselineFailedError
-from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.draw import RUN_COUNT
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.sizes.memory_needs import USABLE_SHARE
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import OutOfMemoryError

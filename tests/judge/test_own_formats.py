@@ -14,7 +14,7 @@ from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.tensors.scales import Groups, group_scale, groups_of
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
-from evaluator_svc.request_limits import check_task
+from evaluator_svc.requests.request_limits import check_task
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Precision, Task, Tolerance
 from kernel_foundry.errors import InvalidArgumentError

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from kernel_foundry.domain.archive import STRATEGY_NAMES
 from kernel_foundry.errors import InvalidArgumentError
-from landscapes.compare import COMPARED, compare_strategies, default_evaluations
-from landscapes.comparison import SearchComparison
+from landscapes.compare import compare_strategies, default_evaluations
 from landscapes.landscape_file import write_landscape
+from landscapes.strategy_results import SearchComparison
 from tests.landscapes.conftest import LANDSCAPES
 
 
@@ -67,7 +68,7 @@ def test_equal_strategies_differ_by_nothing(tmp_path: Path) -> None:
     # With one cell and one elite an island, which parent a strategy prefers decides nothing.
     path = tmp_path / "one_variant.jsonl"
     write_landscape(path, LANDSCAPES["one variant"])
-    comparison = compare([path], COMPARED)
+    comparison = compare([path], STRATEGY_NAMES)
     for difference in comparison.landscapes[0].differences:
         assert difference.evaluations.value == 0
         assert not difference.evaluations_excludes_zero

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.sdk.loop import proposer
 from landscapes.landscape import Landscape
 from landscapes.search import REACHED_SHARE, REPEATS_BEFORE_EXHAUSTED, SearchResult, search
 from landscapes.search_space import LandscapeEvaluator, LandscapeVerdict, SearchSpace
+from landscapes.strategies import STRATEGIES
 from tests.landscapes.conftest import LANDSCAPES
 
 

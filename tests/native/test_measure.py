@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.call_draws import call_draws, call_draws_file
+from evaluator_svc.messages.call_draws import call_draws, call_draws_file
 from kernel_foundry_native._core import POISON_BYTE, MeasureOptions, kept_calls, measure_callable
 
 Options = Callable[..., MeasureOptions]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from evaluator_svc.call_draws import call_draws_file
+from evaluator_svc.messages.call_draws import call_draws_file
 from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw, TensorSlot
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -31,7 +31,7 @@ from evaluator_svc.messages.locked import (
     WorkloadNames,
 )
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
-from evaluator_svc.placement import PAGE_BYTES, place
+from evaluator_svc.messages.placement import PAGE_BYTES, place
 from evaluator_svc.processes.channel import ChannelError, close_descriptors
 from evaluator_svc.processes.forking import BUILDER, RUNNER
 from evaluator_svc.processes.locked_starter import LockedStarter

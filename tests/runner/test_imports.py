@@ -9,7 +9,7 @@ import pytest
 @pytest.mark.parametrize(
     "module",
     [
-        "evaluator_svc.runner.answers",
+        "evaluator_svc.runner.work",
         "evaluator_svc.builder.work",
         "evaluator_svc.inspector.work",
         "evaluator_svc.fork_server",

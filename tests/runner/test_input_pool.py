@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from evaluator_svc.placement import whole
+from evaluator_svc.messages.placement import whole
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.input_pool import InputPool, SharedPool, make_pool
 from evaluator_svc.runner.shared_sets import SharedSets

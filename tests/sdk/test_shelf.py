@@ -17,10 +17,10 @@ from kernel_foundry.domain.operator_list import computes_the_same, likeness, ope
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan.candidate_text import split
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.optimization import optimize
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.shelf import shelf_kernels
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator

@@ -15,10 +15,10 @@ from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.paths import sweeps_dir
 from kernel_foundry.ports import Evaluator, Generator
 from kernel_foundry.sdk import client, sweep_files
-from kernel_foundry.sdk.local import Directory, Targets
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import Event, RunResult, SweepEvent, UnsavedSweepEvent
 from kernel_foundry.sdk.report.t4 import t4_results
+from kernel_foundry.sdk.services import Directory, Targets
 from tests.cli.conftest import TASK
 from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
 

@@ -15,10 +15,10 @@ from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import SweepRequest
-from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.report.t4 import t4_results
+from kernel_foundry.sdk.services import Targets
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from kernel_foundry.ui.server import PageServer

@@ -11,8 +11,8 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import connect
-from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.report.write import write_report
+from kernel_foundry.sdk.services import Targets
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
 from tests.hostile_records import HOSTILE

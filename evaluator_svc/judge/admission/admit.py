@@ -44,8 +44,8 @@ from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
-from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.sizes.memory_needs import lean_need, refusal
 from kernel_foundry.domain.admission import (
     Admission,
     Distribution,

@@ -12,11 +12,11 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.distribution_traits import Trait, with_trait
 from evaluator_svc.judge.comparison.far_elements import PERTURBATION_SEEDS, moved_sources
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
+from evaluator_svc.messages.distribution_traits import Trait, with_trait
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 

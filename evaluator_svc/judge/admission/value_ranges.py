@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.comparison.needed_factor import USUAL_FACTOR, needed_factor
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
-from evaluator_svc.memory_needs import has_ranges_size
+from evaluator_svc.messages.distribution_traits import Trait, has
+from evaluator_svc.sizes.memory_needs import has_ranges_size
 from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError

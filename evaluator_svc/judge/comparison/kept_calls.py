@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge.comparison.checks import comparison_check
 from evaluator_svc.judge.comparison.precision import (
     CallOutputs,
@@ -28,6 +27,7 @@ from evaluator_svc.judge.comparison.verify import (
 )
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.timed_calls.call_inputs import CallValues
+from evaluator_svc.messages.call_draws import call_draws
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.judge import KeptClaim, PrecisionReply
 from evaluator_svc.messages.measurement import KeptOutput

@@ -11,7 +11,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.comparison.exact_reference import exact_or_own
 from evaluator_svc.judge.comparison.index_comparison import exact_indices
 from evaluator_svc.judge.comparison.rounding_noise import (
@@ -24,6 +23,7 @@ from evaluator_svc.judge.comparison.rounding_noise import (
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.tensors.scales import group_scale, groups_of
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
+from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
 

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
@@ -14,6 +13,7 @@ from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.messages.comparison import RangeVerdict
+from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

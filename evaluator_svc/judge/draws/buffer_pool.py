@@ -6,7 +6,7 @@ Fresh shared pages cost more time than everything else in a draw.
 from collections.abc import Sequence
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
-from evaluator_svc.placement import whole
+from evaluator_svc.messages.placement import whole
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import OutOfMemoryError
 

@@ -17,7 +17,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput, expect
 from evaluator_svc.judge.draws.guards import GuardedBuffer, guards_of
 from evaluator_svc.judge.draws.input_change import (
@@ -39,6 +38,7 @@ from evaluator_svc.judge.timed_calls.call_inputs import (
 )
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
+from evaluator_svc.messages.distribution_traits import Trait, has
 from evaluator_svc.messages.draw import POISON_BYTES, Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator_svc.judge.graph.needed import needed_elements
-from evaluator_svc.memory_needs import tensor_bytes
+from evaluator_svc.sizes.memory_needs import tensor_bytes
 from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
 from kernel_foundry.domain.device import Peaks
 

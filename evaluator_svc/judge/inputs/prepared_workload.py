@@ -35,8 +35,8 @@ from evaluator_svc.judge.reference.self_differences import SUBTRACTING, SelfDiff
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
-from evaluator_svc.memory_needs import WorkloadSizes, full_need
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
+from evaluator_svc.sizes.memory_needs import WorkloadSizes, full_need
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError

@@ -6,9 +6,9 @@ to kernels (`placement`).
 
 from collections.abc import Sequence
 
-from evaluator_svc.memory_needs import tensor_bytes
 from evaluator_svc.messages.draw import TensorSlot
-from evaluator_svc.placement import PAGE_BYTES, place
+from evaluator_svc.messages.placement import PAGE_BYTES, place
+from evaluator_svc.sizes.memory_needs import tensor_bytes
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
 

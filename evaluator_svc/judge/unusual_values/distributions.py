@@ -13,7 +13,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.distribution_traits import Trait, has
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
@@ -42,6 +41,7 @@ from evaluator_svc.judge.unusual_values.marks import find_marks, with_marks
 from evaluator_svc.judge.unusual_values.small_slices import small_slices, with_small_slices
 from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
 from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, with_unusual_places
+from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 

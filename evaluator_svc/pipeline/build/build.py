@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.messages.locked import (
     LOG_CHARACTERS,
     CandidateFailure,
@@ -17,8 +18,7 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
-from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
+from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
@@ -15,7 +16,6 @@ from evaluator_svc.messages.locked import (
     ReadCandidateRequest,
     WorkloadNames,
 )
-from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.pipeline.build.build import (
     BuildFailure,
     BuildResult,

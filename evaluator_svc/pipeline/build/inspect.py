@@ -7,14 +7,14 @@ comes with the object when it was built before.
 import dataclasses
 from typing import Final
 
+from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import CandidateFailure, ReadCandidateReply, TranslationUnit
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
-from evaluator_svc.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.pipeline.build.build import BuildResult
 from evaluator_svc.policy.finding import rule_finding
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunAgainRequest
 from evaluator_svc.pipeline.runner_calls import failure_of
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult

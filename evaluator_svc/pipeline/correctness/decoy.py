@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_svc.messages.locked import CandidateFailure, RunRequest, WithoutKernels
 from evaluator_svc.pipeline.runner_calls import DrawnInputs
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import TensorRole

@@ -8,9 +8,9 @@ results is wrong, for it does not say where it is right.
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from evaluator_svc.memory_needs import WorkloadSizes
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
+from evaluator_svc.sizes.memory_needs import WorkloadSizes
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome

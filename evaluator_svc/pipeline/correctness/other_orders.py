@@ -7,11 +7,11 @@ at once. SYCL only: on a GPU the hardware shuffles anyway, and the vendor's sani
 
 from dataclasses import dataclass
 
-from evaluator_svc.item_order import ItemOrder
+from evaluator_svc.languages.item_order import ItemOrder
 from evaluator_svc.messages.locked import CandidateFailure, ReorderReply, RunRequest
 from evaluator_svc.messages.measurement import KeptOutput
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, failure_of, run
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult

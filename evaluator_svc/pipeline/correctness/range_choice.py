@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.distribution_traits import Trait, has, with_trait
-from evaluator_svc.memory_needs import WorkloadSizes
+from evaluator_svc.messages.distribution_traits import Trait, has, with_trait
+from evaluator_svc.sizes.memory_needs import WorkloadSizes
 from kernel_foundry.domain.admission import (
     Admission,
     ValueRange,

@@ -7,7 +7,6 @@ no reason to refuse. On some of them its precision is audited as well.
 from concurrent.futures import Future
 from typing import Final
 
-from evaluator_svc.memory_needs import has_ranges_size
 from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
@@ -18,8 +17,9 @@ from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.memory.memory_plan import sizes_of
 from evaluator_svc.pipeline.runner_calls import DrawnInputs
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.sizes.memory_needs import has_ranges_size
 from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -39,7 +39,7 @@ from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
 from evaluator_svc.pipeline.timing.baseline_refresh import refresh_baselines
 from evaluator_svc.pipeline.timing.timed_calls import assess_timed_calls
 from evaluator_svc.pipeline.timing.workload_timing import least_seconds
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust

@@ -28,7 +28,7 @@ from evaluator_svc.pipeline.timing.time_checks import (
     floor_ns,
     is_far_below,
 )
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess

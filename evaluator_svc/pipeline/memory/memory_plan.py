@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.memory_needs import (
+from evaluator_svc.messages.draw import SEED_COUNT
+from evaluator_svc.messages.locked import BoundWorkload
+from evaluator_svc.pipeline.correctness.generated_sizes import has_one_seed
+from evaluator_svc.pipeline.correctness.range_choice import RangeChoice
+from evaluator_svc.sizes.memory_needs import (
     MemoryNeed,
     WorkloadSizes,
     full_need,
@@ -13,10 +17,6 @@ from evaluator_svc.memory_needs import (
     lean_need,
     pool_bytes,
 )
-from evaluator_svc.messages.draw import SEED_COUNT
-from evaluator_svc.messages.locked import BoundWorkload
-from evaluator_svc.pipeline.correctness.generated_sizes import has_one_seed
-from evaluator_svc.pipeline.correctness.range_choice import RangeChoice
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 
 _SMALL_SHARE: Final = 1 / 16

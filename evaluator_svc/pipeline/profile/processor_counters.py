@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from evaluator_svc.hardware.perf_events import open_counters
 from evaluator_svc.messages.locked import CandidateFailure, StepTimes, StepTimesRequest
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.finding import Figure

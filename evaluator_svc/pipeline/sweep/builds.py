@@ -22,7 +22,7 @@ from evaluator_svc.pipeline.build.build import (
     read_candidate,
 )
 from evaluator_svc.pipeline.build.inspect import inspect_units
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.settings import usable_cores

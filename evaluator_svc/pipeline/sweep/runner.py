@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.call_draws import call_draws_file
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     LoadRequest,
@@ -33,7 +33,7 @@ from evaluator_svc.pipeline.timing.measurement import (
     keep_count,
     measure,
 )
-from evaluator_svc.processes.answers import nonsense
+from evaluator_svc.processes.ask_candidate import nonsense
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.sweep import SweepRequest

@@ -17,7 +17,7 @@ from evaluator_svc.messages.locked import (
     TimeReply,
     TimeRequest,
 )
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Timing

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.call_draws import call_draws_file
 from evaluator_svc.languages import backend_of
+from evaluator_svc.messages.call_draws import call_draws_file
 from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
@@ -43,7 +43,7 @@ from evaluator_svc.pipeline.timing.time_checks import (
     floor_ns,
     is_far_below,
 )
-from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess

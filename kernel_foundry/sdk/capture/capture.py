@@ -19,7 +19,7 @@ from kernel_foundry.domain.plain import from_json
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.capture.captured import CapturedModule, CapturedProgram, CapturedTensor
-from kernel_foundry.sdk.local import traffic_bound_ns
+from kernel_foundry.sdk.local.evaluator import traffic_bound_ns
 from kernel_foundry.sdk.task_file import sidecar_path
 
 DEFAULT_TASKS: Final = 8

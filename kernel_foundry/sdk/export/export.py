@@ -20,7 +20,7 @@ from kernel_foundry.exported_form import (
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.export.targets import TARGETS, Target
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
-from kernel_foundry.sdk.local import try_exported_form
+from kernel_foundry.sdk.local.evaluator import try_exported_form
 
 MOST_SLOWER: Final = 1.05
 """A file whose launches take longer than the verdict's times this is not handed out."""

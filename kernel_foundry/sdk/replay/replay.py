@@ -18,13 +18,8 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import store_url
 from kernel_foundry.ports import Generator
 from kernel_foundry.scratch import scratch_folder
-from kernel_foundry.sdk.local import (
-    Directory,
-    Targets,
-    export_run,
-    recorded_replies,
-    replay_into,
-)
+from kernel_foundry.sdk.local.archive import export_run, replay_into
+from kernel_foundry.sdk.local.generator import recorded_replies
 from kernel_foundry.sdk.loop.proposer import candidate_of
 from kernel_foundry.sdk.replay.comparison import (
     Difference,
@@ -34,9 +29,11 @@ from kernel_foundry.sdk.replay.comparison import (
     check_report_data,
     check_spend,
 )
+from kernel_foundry.sdk.services import Directory, Targets
 
 if TYPE_CHECKING:
-    from kernel_foundry.sdk.local import RecordedReplies, RunReplay
+    from kernel_foundry.sdk.local.archive import RunReplay
+    from kernel_foundry.sdk.local.generator import RecordedReplies
 
 _COMPARED: Final = ("operator", "parents", "digest", "generation", "model", "prompt_digest")
 """Of a candidate; what explains the others first."""

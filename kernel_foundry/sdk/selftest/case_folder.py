@@ -1,8 +1,8 @@
 """Reads folders of cases: task files, candidates and `expected.json`.
 
-A folder with an `expected.json` holds the candidates that it names; the tasks lie beside it, or in
-a folder `tasks` there or further up. Task files are parsed, never executed. What is done with
-cases is in `run_cases.py`.
+A folder with an `expected.json` holds the candidates that it names; the tasks lie beside it, in a
+folder `tasks` there or further up, or are those of the project's own cases. Task files are parsed,
+never executed. What is done with cases is in `run_cases.py`.
 """
 
 import json
@@ -96,6 +96,8 @@ class _Tasks:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._paths: dict[str, Path] = {}
+        self._own = {path.stem: path for path in (_OWN_CASES / _TASKS).glob("*.py")}
+        """For cases that name one: what a case's own name tells depends on no other folder."""
         self._read: dict[Path, Task] = {}
         for place in (folder, *_task_folders(root, folder)):
             for path in sorted(place.glob("*.py")):
@@ -103,7 +105,7 @@ class _Tasks:
 
     def of_case(self, expected: Path, case: str, name: str) -> Task:
         """Return the task called `name`; by default the one that the case's own name tells."""
-        path = self._paths.get(name) if name else self._told_by(case)
+        path = self._paths.get(name, self._own.get(name)) if name else self._told_by(case)
         if path is None:
             known = ", ".join(self._paths) or "none"
             problem = f"there is no task {name!r}" if name else "no task's name begins its own"

@@ -40,10 +40,10 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.process_identity import new_holder
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, RunResult
 from kernel_foundry.sdk.optimization import evaluations_of_a_device, optimize, resume
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.suite.budget_shares import left_of, minutes_share, share, whole_share
 from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
 from kernel_foundry.sdk.suite.progress import (

@@ -6,9 +6,9 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.device_class import device_class, kept_to_class
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.optimization import optimize, resume
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.suite.suite_run import devices_of
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.sdk.fleet.hosts import TASK, Host, device, fleet_of

@@ -20,10 +20,10 @@ from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.sdk.client import connect
-from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.report.write import write_report
+from kernel_foundry.sdk.services import Targets
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec

@@ -12,9 +12,11 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.sdk.selftest.case_folder import read_cases
+from kernel_foundry.sdk.task_file import read_task
 from tests.sdk.selftest.scripted import TASK, candidate, write_cases
 
 ANY = candidate("passed")
+OWN_TASKS = Path(__file__).parents[2] / "cases" / "tasks"
 
 
 def test_an_entry_is_an_outcome_a_list_of_outcomes_or_an_object(tmp_path: Path) -> None:
@@ -57,6 +59,14 @@ def test_tasks_of_a_folder_above_serve_the_folders_below(tmp_path: Path) -> None
     assert [cuda.name, sycl.name] == ["cuda/honest/relu_x", "sycl/honest/relu_x"]
     assert [cuda.language, sycl.language] == [Language.CUDA, Language.SYCL]
     assert cuda.task == sycl.task
+
+
+def test_a_task_of_the_projects_own_cases_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    named = {"outcomes": "passed", "task": "layernorm"}
+    (found,) = read_cases(write_cases(tmp_path / "a", {"odd": named}, {"odd": ANY}))
+    assert found.task == read_task(OWN_TASKS / "layernorm.py")
+    with pytest.raises(InvalidArgumentError, match="no task's name begins its own"):
+        read_cases(write_cases(tmp_path / "b", {"layernorm_odd": "passed"}, {"layernorm_odd": ANY}))
 
 
 def test_a_twin_is_an_honest_case_of_the_same_language_and_task(tmp_path: Path) -> None:

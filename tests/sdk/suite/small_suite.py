@@ -13,8 +13,8 @@ from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
-from kernel_foundry.sdk.local import Services
 from kernel_foundry.sdk.loop.progress import VerdictEvent
+from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget
 from kernel_foundry.sdk.suite.progress import RunEvent, SuiteEvent, SuiteListener
 from kernel_foundry.sdk.suite.store.store import SuiteStore

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from evaluator_svc.given_seeds import check_seeds
+from evaluator_svc.requests.given_seeds import check_seeds
 from kernel_foundry.domain.bounds import check_count, check_length, check_number, out_of_bounds
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.evaluation import Setting

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from evaluator_svc.disk_cache import DiskCache
+from evaluator_svc.cache.disk_cache import DiskCache
 from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.messages.object_report import ObjectReport

@@ -1,0 +1,1 @@
+"""What an evaluator keeps on disk, sealed by its key: object code, admissions, peaks."""

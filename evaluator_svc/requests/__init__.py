@@ -1,0 +1,1 @@
+"""What callers ask: checks of a request, and sweeps that are asked for again."""
