@@ -14,7 +14,6 @@
 through all of them twice, and `trust.py` decides what follows.
 """
 
-from concurrent.futures import Future
 from contextlib import ExitStack
 
 from evaluator_svc import diagnosis
@@ -23,15 +22,10 @@ from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.pipeline.build.built_candidate import BuiltCandidate, read_and_build
 from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate, load_candidate
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
-from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials
-from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
-from evaluator_svc.pipeline.draws import EvaluationDraws
-from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.evaluation_draft import draft_of, fastest_baselines_ns
-from evaluator_svc.pipeline.facts import verdict_facts
-from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
+from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
+from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.profile.profile_stage import ProfileStage
-from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
 from evaluator_svc.pipeline.tools import sanitized
 from evaluator_svc.processes.process import ChildProcess
@@ -63,19 +57,10 @@ class CandidateEvaluation:
         self._site = site
         self._request = request
         self._draft = draft_of(request, site.spec.id, fastest_baselines_ns(admission))
-        self._context = EvaluationContext(
-            site=site,
-            judge=site.judge,
-            request=request,
-            admission=admission.without_generated,
-            peaks=peaks,
-            draft=self._draft,
-        )
-        self._workloads = self._context.admission.workloads
-        self._generated = tuple(w for w in admission.workloads if w.is_generated)
-        self._memory = EvaluationMemory(site, admission, wish)
-        self._draws = EvaluationDraws(self._context, self._memory)
-        self._ranges = RangeTrials(self._context, admission, self._memory)
+        self._parts = EvaluationParts(site, request, admission, peaks, wish, self._draft)
+        self._context, self._workloads = self._parts.context, self._parts.workloads
+        self._memory, self._draws = self._parts.memory, self._parts.draws
+        self._ranges = self._parts.ranges
         self._runner: ChildProcess | None = None
 
     def evaluate(self) -> Evaluation:
@@ -90,9 +75,7 @@ class CandidateEvaluation:
                 failure = self._first_failure(processes)
             return self._draft.passed() if failure is None else self._draft.failed(failure)
         finally:
-            drawn = self._all_drawn()
-            judge = self._context.judge
-            self._site.helpers.submit(release_all, judge, drawn, self._runner, self._memory)
+            self._parts.release(self._runner)
 
     def _first_failure(self, processes: ExitStack) -> CandidateFailure | None:
         """Go through the stages in order; return the failure of the first that fails."""
@@ -101,7 +84,7 @@ class CandidateEvaluation:
             if isinstance(built, CandidateFailure):
                 return built
             candidate = self._load(processes, built)
-            self._add_evidence()
+            self._parts.add_facts()
             if isinstance(candidate, CandidateFailure):
                 return candidate
             correctness = CorrectnessStage(self._context, self._draws, candidate)
@@ -122,7 +105,7 @@ class CandidateEvaluation:
         if failure is not None:
             return failure
         with self._site.lock.shared():
-            failure = self._try_elsewhere(correctness, candidate)
+            failure = self._parts.try_elsewhere(correctness, candidate.runner, candidate.bound)
         if failure is None:
             self._diagnose(candidate)
             self._add_memory_facts(timing.pool_bytes)
@@ -190,17 +173,6 @@ class CandidateEvaluation:
         self._draft.add_checks(sanitizers.checks)
         return sanitizers.failure
 
-    def _try_elsewhere(
-        self, correctness: CorrectnessStage, candidate: LoadedCandidate
-    ) -> CandidateFailure | None:
-        """Try inputs that a candidate may decline without a fault."""
-        untried = self._context.admission.untried
-        trials = GeneratedTrials(self._generated, self._draft, candidate.bound, untried)
-        failure = correctness.try_generated(trials)
-        if failure is not None or trials.is_runner_lost:
-            return failure
-        return self._ranges.run(candidate.runner, correctness.assess_precision, binding=False)
-
     def _diagnose(self, candidate: LoadedCandidate) -> None:
         report = self._draft.compile
         with self._draft.stage("diagnosis"):
@@ -226,17 +198,10 @@ class CandidateEvaluation:
                 scalars=w.scalars,
                 is_optional=w.is_generated,
             )
-            for w in (*self._workloads, *self._generated)
+            for w in (*self._workloads, *self._parts.generated)
         )
 
-    def _add_evidence(self) -> None:
-        judge_facts = self._context.judge.facts()
-        self._draft.add_facts(verdict_facts(self._site, self._request, judge_facts))
-
     def _add_memory_facts(self, pool_bytes: int) -> None:
-        draws = [future.result().draw.draw for future in self._all_drawn()]
+        draws = [future.result().draw.draw for future in self._parts.drawn]
         facts = self._memory.facts(self._context.judge, draws, pool_bytes=pool_bytes)
         self._draft.add_facts(facts)
-
-    def _all_drawn(self) -> tuple[Future[DrawnInputs], ...]:
-        return (*self._draws.started, *self._ranges.drawn)

@@ -12,7 +12,7 @@ import pytest
 from evaluator_svc.messages.locked import TimeReply
 from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.timing import workload_timing
-from evaluator_svc.pipeline.timing.time_checks import Claim, adds_up, clocked, floor_ns, impossible
+from evaluator_svc.pipeline.timing.time_checks import Claim, adds_up, clocked, floor_ns
 from evaluator_svc.pipeline.timing.workload_timing import WorkloadTimer
 from evaluator_svc.processes.core_times import CoreTimes
 from kernel_foundry.domain.check import CheckResult
@@ -33,7 +33,7 @@ _WARM = Claim(samples_ns=(1.5e6,) * 60, warmup_count=3, wall_ns=96e6)
 
 def test_honest_times_are_possible():
     """Cold a little above warm, warm samples filling the wall time, above the floor."""
-    assert impossible(_COLD, _WARM, median_ns=2e6, floor=1e6) is None
+    assert clocked(_COLD, _WARM, workload="w", median_ns=2e6, floor=1e6).failure is None
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_honest_times_are_possible():
 )
 def test_impossible_times_are_found_out(cold, warm, median_ns, floor, words):
     """Each way to claim too little has its own words."""
-    finding = impossible(cold, warm, median_ns=median_ns, floor=floor)
-    assert finding is not None
-    assert words in finding.message
+    failure = clocked(cold, warm, workload="w", median_ns=median_ns, floor=floor).failure
+    assert failure is not None
+    assert words in failure.findings[0].message
 
 
 def test_a_clock_that_runs_ten_times_slow_leaves_a_gap():

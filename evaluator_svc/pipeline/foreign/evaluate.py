@@ -6,7 +6,6 @@ plan, object code or an order of work-groups, which there is none of.
 """
 
 import dataclasses
-from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any
 
@@ -26,16 +25,11 @@ from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.build.loaded_candidate import RunnableCandidate
 from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
-from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials
-from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
-from evaluator_svc.pipeline.draws import EvaluationDraws
-from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
-from evaluator_svc.pipeline.facts import verdict_facts
+from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
 from evaluator_svc.pipeline.foreign.limits_of_trust import not_excluded
 from evaluator_svc.pipeline.foreign.timing import ForeignTimer, ForeignTimings
-from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
-from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
+from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.timing.baseline_refresh import refresh_baselines
 from evaluator_svc.pipeline.timing.timed_calls import assess_timed_calls
 from evaluator_svc.pipeline.timing.workload_timing import least_seconds
@@ -80,21 +74,11 @@ class ForeignEvaluation:
             seeds_given=bool(request.seeds),
             trust=Trust.FOREIGN,
         )
-        self._context = EvaluationContext(
-            site=site,
-            judge=site.judge,
-            request=request,
-            admission=admission.without_generated,
-            peaks=peaks,
-            draft=self._draft,
-        )
-        self._workloads = self._context.admission.workloads
+        self._parts = EvaluationParts(site, request, admission, peaks, wish, self._draft)
+        self._context, self._draws = self._parts.context, self._parts.draws
+        self._workloads = self._parts.workloads
         self._timed = tuple(w for w in self._workloads if not w.held_out)
-        self._generated = tuple(w for w in admission.workloads if w.is_generated)
-        self._untried = admission.untried
-        self._memory = EvaluationMemory(site, admission, wish)
-        self._draws = EvaluationDraws(self._context, self._memory)
-        self._ranges = RangeTrials(self._context, admission, self._memory)
+        self._all = (*self._workloads, *self._parts.generated)
         self._process: ChildProcess | None = None
 
     def evaluate(self) -> Evaluation:
@@ -110,18 +94,14 @@ class ForeignEvaluation:
             verdict = self._draft.passed() if failure is None else self._draft.failed(failure)
             return dataclasses.replace(verdict, attestation=None)
         finally:
-            self._site.helpers.submit(
-                release_all, self._context.judge, self._all_drawn(), self._process, self._memory
-            )
+            self._parts.release(self._process)
 
     def _first_failure(self, held: ExitStack) -> CandidateFailure | None:
-        self._memory.take()
+        self._parts.memory.take()
         with self._site.lock.shared():
             self._draws.start(self._workloads[0])
             process = self._process = held.enter_context(self._site.foreign_process())
-            self._draft.add_facts(
-                verdict_facts(self._site, self._request, self._context.judge.facts())
-            )
+            self._parts.add_facts()
             failure = self._load(process)
             if failure is not None:
                 return failure
@@ -134,7 +114,8 @@ class ForeignEvaluation:
         if failure is not None:
             return failure
         with self._site.lock.shared():
-            return self._try_elsewhere(correctness, candidate) or self._look_at_process(process)
+            failure = self._parts.try_elsewhere(correctness, process, candidate.bound)
+            return failure or self._look_at_process(process)
 
     def _load(self, process: ChildProcess) -> CandidateFailure | None:
         with self._draft.stage("build"):
@@ -148,7 +129,7 @@ class ForeignEvaluation:
         if isinstance(answer, CandidateFailure):
             return answer
         with self._draft.stage("bind"):
-            for workload in (*self._workloads, *self._generated):
+            for workload in self._all:
                 # The judge has to hold the workload; its inputs are drawn for the runs anyway.
                 drawn = self._draws.of(workload)
                 form = self._context.judge.call_form(drawn.draw.draw)
@@ -187,7 +168,7 @@ class ForeignEvaluation:
                 group_size=0,
                 kernels=(),
             )
-            for w in (*self._workloads, *self._generated)
+            for w in self._all
         }
         return RunnableCandidate(
             runner=process,
@@ -212,7 +193,7 @@ class ForeignEvaluation:
         return (
             failure
             or correctness.audit_precision(self._workloads)
-            or self._ranges.run(process, correctness.assess_precision, binding=True)
+            or self._parts.ranges.run(process, correctness.assess_precision, binding=True)
             # Before times are taken: what is replaced may be meant for them.
             or self._look_at_process(process)
         )
@@ -292,15 +273,6 @@ class ForeignEvaluation:
         self._draft.add_checks(timed.checks)
         self._draft.add_findings(timed.findings)
 
-    def _try_elsewhere(
-        self, correctness: CorrectnessStage, candidate: RunnableCandidate
-    ) -> CandidateFailure | None:
-        trials = GeneratedTrials(self._generated, self._draft, candidate.bound, self._untried)
-        failure = correctness.try_generated(trials)
-        if failure is not None or trials.is_runner_lost:
-            return failure
-        return self._ranges.run(candidate.runner, correctness.assess_precision, binding=False)
-
     def _look_at_process(self, process: ChildProcess) -> CandidateFailure | None:
         """Refuse a candidate that has replaced what a harness might use, or left a thread."""
         if not process.is_running:
@@ -337,6 +309,3 @@ class ForeignEvaluation:
         self, process: ChildProcess, message: object, expected: type, *, seconds: float, doing: str
     ) -> Any:
         return ask_candidate(process, message, expected, seconds=seconds, doing=doing)
-
-    def _all_drawn(self) -> tuple[Future[DrawnInputs], ...]:
-        return (*self._draws.started, *self._ranges.drawn)

@@ -27,9 +27,10 @@ from evaluator_svc.pipeline.timing.time_checks import (
     clocked,
     floor_ns,
     is_far_below,
+    joined_claim,
 )
+from evaluator_svc.pipeline.timing.watched_call import watched
 from evaluator_svc.processes.ask_candidate import ask_candidate
-from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import WorkloadAdmission
@@ -162,13 +163,7 @@ class ForeignTimer:
             device_ns=tuple(t for times, _ in taken for t in times.device_ns),
             host_ns=tuple(t for times, _ in taken for t in times.host_ns),
         )
-        claim = Claim(
-            samples_ns=samples.samples_ns,
-            warmup_count=0,
-            wall_ns=sum(c.wall_ns for _, c in taken),
-            waiting_ns=sum(c.waiting_ns for _, c in taken),
-            busy_ns=sum(c.busy_ns for _, c in taken),
-        )
+        claim = joined_claim([claim for _, claim in taken])
         return _timing(samples, reason, is_cold=True), claim
 
     def _warm(self, cold_median_ns: float) -> tuple[ForeignTimes, Claim] | CandidateFailure:
@@ -210,13 +205,13 @@ class ForeignTimer:
             is_empty=is_empty,
             one_thread=self._one_thread,
         )
-        before = CoreTimes.of(self._process.process_id)
-        started = time.perf_counter_ns()
-        answer = ask_candidate(
-            self._process, request, ForeignTimes, seconds=self._run_seconds, doing="timing a call"
+        seconds = self._run_seconds
+        answer, passed = watched(
+            self._process,
+            lambda: ask_candidate(
+                self._process, request, ForeignTimes, seconds=seconds, doing="timing a call"
+            ),
         )
-        wall_ns = float(time.perf_counter_ns() - started)
-        after = CoreTimes.of(self._process.process_id)
         if isinstance(answer, CandidateFailure):
             return answer
         times: ForeignTimes = answer.message
@@ -224,9 +219,9 @@ class ForeignTimer:
             samples_ns=times.samples_ns,
             host_ns=times.host_ns if self._is_timed_by_events else (),
             warmup_count=0,
-            wall_ns=wall_ns,
-            waiting_ns=after.waiting_since(before),
-            busy_ns=after.busiest_since(before),
+            wall_ns=passed.wall_ns,
+            waiting_ns=passed.waiting_ns,
+            busy_ns=passed.busy_ns,
         )
         return times, claim
 
@@ -294,7 +289,7 @@ class ForeignTimer:
                 )
                 if isinstance(asked, CandidateFailure):
                     return asked
-                passed[is_empty].append(_passed_ns(asked[1]))
+                passed[is_empty].append(asked[1].passed_ns)
             call_ns, empty_ns = min(passed[False]), min(passed[True])
             slack_ns = _SLACK_NS + statistics.median(passed[True]) - empty_ns
             is_enough = best_ns >= _ACCOUNTED_SHARE * (call_ns - empty_ns - slack_ns)
@@ -313,11 +308,6 @@ class ForeignTimer:
             figures=tuple(Figure(name=n, value=v) for n, v in figures.items()),
             note="the supervisor's clock around calls, and around all of it but the call",
         )
-
-
-def _passed_ns(claim: Claim) -> float:
-    """The supervisor's time, without what the process waited for a core."""
-    return max(claim.wall_ns - claim.waiting_ns, min(claim.busy_ns, claim.wall_ns))
 
 
 def _failure_of(seen: Check) -> CandidateFailure | None:

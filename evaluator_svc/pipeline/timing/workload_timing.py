@@ -42,9 +42,10 @@ from evaluator_svc.pipeline.timing.time_checks import (
     clocked,
     floor_ns,
     is_far_below,
+    joined_claim,
 )
+from evaluator_svc.pipeline.timing.watched_call import watched
 from evaluator_svc.processes.ask_candidate import ask_candidate
-from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
@@ -254,7 +255,7 @@ class WorkloadTimer:
             if is_wrong or is_slow:
                 break
         merged = _merged_baselines(baselines) if baselines else self._admission.baselines
-        claim = _joined_claim([claim for _, claim in measured])
+        claim = joined_claim([claim for _, claim in measured])
         return [block for block, _ in measured], claim, merged, verdicts
 
     @property
@@ -325,16 +326,13 @@ class WorkloadTimer:
             guest_seeds=guests,
         )
         with call_draws_file(call_draws_seed) as call_draws:
-            before = CoreTimes.of(self._process.process_id)
-            started = time.perf_counter_ns()
-            timed = measure(
+            descriptors = (call_draws, *(() if drawn is None else drawn.descriptors))
+            timed, passed = watched(
                 self._process,
-                request,
-                (call_draws, *(() if drawn is None else drawn.descriptors)),
-                run_seconds=self._settings.run_seconds,
+                lambda: measure(
+                    self._process, request, descriptors, run_seconds=self._settings.run_seconds
+                ),
             )
-            wall_ns = float(time.perf_counter_ns() - started)
-            after = CoreTimes.of(self._process.process_id)
         if isinstance(timed, CandidateFailure):
             return timed
         is_unprepared = settings.redraw_key and self._settings.is_prepared and not timed.prepare_ns
@@ -345,9 +343,9 @@ class WorkloadTimer:
             # A kernel on the host could forge these too, and so escape our own clock.
             host_ns=timed.host_ns if self._is_timed_by_events else (),
             warmup_count=timed.warmup_count,
-            wall_ns=wall_ns,
-            waiting_ns=after.waiting_since(before),
-            busy_ns=after.busiest_since(before),
+            wall_ns=passed.wall_ns,
+            waiting_ns=passed.waiting_ns,
+            busy_ns=passed.busy_ns,
             poisoning_ns=self._poisoning_ns(),
         )
         kept = KeptClaim(
@@ -394,18 +392,6 @@ def _no_times() -> CandidateFailure:
         message="the runner gave no times, or times that are not numbers",
     )
     return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
-
-
-def _joined_claim(claims: list[Claim]) -> Claim:
-    """Return the claims of one cold measurement's blocks as one, without host_ns."""
-    return Claim(
-        samples_ns=tuple(s for c in claims for s in c.samples_ns),
-        warmup_count=sum(c.warmup_count for c in claims),
-        wall_ns=sum(c.wall_ns for c in claims),
-        waiting_ns=sum(c.waiting_ns for c in claims),
-        busy_ns=sum(c.busy_ns for c in claims),
-        poisoning_ns=claims[-1].poisoning_ns,
-    )
 
 
 def _merged_baselines(blocks: list[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
