@@ -1,7 +1,8 @@
 """Candidates of at most 60 lines over our blocks, judged beside what PyTorch has, against bars.
 
-Products against the library's (cuBLAS by PyTorch eager, compiled and as a CUDA graph, whichever
-is fastest), rows against the traffic bound. Exit code 1 where a bar is missed or a candidate fails.
+Products, attention and convolution against the library's (cuBLAS and cuDNN by PyTorch eager,
+compiled and as a CUDA graph, whichever is fastest), rows against the traffic bound. Exit code 1
+where a bar is missed or a candidate fails.
 Run on a GPU host: python -m benchmarks.blocks [--device cuda:0] [--out FILE]
 """
 
@@ -46,6 +47,8 @@ BARS: Final = {
     "float32_product": Bar(
         text="times the library's speed", reached=_speedup, least=2.5, least_bits=20.0
     ),
+    "attention": Bar(text="of the library's speed", reached=_speedup, least=0.75),
+    "conv2d": Bar(text="times the library's speed", reached=_speedup, least=2.0, least_bits=20.0),
     "softmax": Bar(text="of the traffic bound", reached=_traffic, least=0.9),
     "layer_norm": Bar(text="of the traffic bound", reached=_traffic, least=0.9),
     "cross_entropy": Bar(text="of the traffic bound", reached=_traffic, least=0.9),

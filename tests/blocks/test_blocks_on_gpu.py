@@ -115,6 +115,50 @@ def launch(a, b, out):
 """
 
 
+ATTENTION = """```cuda
+#include <kf/attention.hpp>
+#include <kf/pack.hpp>
+using Block = kf::Attention<ELEMENT, HEAD, TILE_K, STAGES, CAUSAL>;
+extern "C" __global__ void __launch_bounds__(Block::THREADS, 1)
+    attention(const ELEMENT* q, const ELEMENT* k, const ELEMENT* v, ELEMENT* out, int* maps,
+              int planes, int q_length, int k_length, int group, float scale) {
+  Block::run({q, k, v, maps, planes, q_length, k_length, group, scale},
+             [=](int row, int column, float4 x) {
+               kf::store4(out + (size_t)row * HEAD, column, HEAD, x);
+             });
+}
+```
+```python
+TUNE = {"ELEMENT": ["%s"], "HEAD": [%d], "TILE_K": [%d], "STAGES": [%d], "CAUSAL": ["%s"]}
+
+def launch(q, k, v, out):
+    batches, heads, length, size = q.shape
+    planes = batches * heads
+    blocks = min(device.compute_units, planes * cdiv(length, 128))
+    maps = empty((blocks, 96), "int32")
+    attention[blocks, 384, 256 * HEAD + 4 * STAGES * TILE_K * HEAD + 2048](
+        q, k, v, out, maps, planes, length, k.shape[2], heads // k.shape[1], 1.0 / sqrt(size)
+    )
+```
+"""
+ATTENTION_REFERENCE = """
+import torch
+from torch import nn
+from torch.nn import functional
+
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return functional.scaled_dot_product_attention(q, k, v, is_causal={causal}, enable_gqa=True)
+
+def get_inputs():
+    shape = (2, {kv_heads}, {kv_length}, {head})
+    return [torch.randn(2, 4, 333, {head}), torch.randn(shape), torch.randn(shape)]
+
+def get_init_inputs():
+    return []
+"""
+
+
 def _task(a_layout: str, b_layout: str, precision: Precision) -> Task:
     sizes = EVEN if precision is Precision.BF16 else ODD
     reference = REFERENCE.format(
@@ -151,6 +195,43 @@ def test_a_product_passes_in_every_layout(
     request = EvaluationRequest(
         task=_task(*layouts, precision), device="cuda:0", source=split(text)
     )
+
+    verdict = asyncio.run(local_evaluator("cuda").evaluate(request))
+
+    assert verdict.passed, [finding.message for finding in verdict.findings]
+
+
+@pytest.mark.parametrize(
+    ("precision", "head", "tile", "stages", "causal", "kv_heads", "kv_length"),
+    [
+        (Precision.BF16, 128, 128, 2, True, 4, 333),
+        (Precision.BF16, 128, 64, 3, False, 2, 411),
+        (Precision.FP16, 64, 128, 3, False, 1, 70),
+        (Precision.FP16, 64, 64, 4, True, 2, 333),
+    ],
+)
+def test_attention_passes_with_heads_that_share_keys_and_with_ragged_tiles(
+    local_evaluator: Callable[[str], LocalEvaluator],
+    precision: Precision,
+    head: int,
+    tile: int,
+    stages: int,
+    causal: bool,
+    kv_heads: int,
+    kv_length: int,
+) -> None:
+    element = "__nv_bfloat16" if precision is Precision.BF16 else "__half"
+    text = ATTENTION % (element, head, tile, stages, "true" if causal else "false")
+    reference = ATTENTION_REFERENCE.format(
+        causal=causal, kv_heads=kv_heads, kv_length=kv_length, head=head
+    )
+    task = Task(
+        name="attention",
+        reference=reference,
+        workloads=(Workload(name="default"),),
+        precision=precision,
+    )
+    request = EvaluationRequest(task=task, device="cuda:0", source=split(text))
 
     verdict = asyncio.run(local_evaluator("cuda").evaluate(request))
 

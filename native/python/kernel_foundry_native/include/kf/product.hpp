@@ -58,6 +58,14 @@ struct ProductOf {
     const Element *a, *b;  // batches x PARTS x matrix
     int* maps;             // 64 for each block, 128-byte aligned scratch
     int m, n, k, batches;
+    int b_columns = 0;  // of a row of B (NK) in memory, where it is not k
+  };
+
+  // Where B's values for a tile of k begin: k in its row, and rows below those of the tile.
+  struct AlongK {
+    int k = 0, down = 0;
+
+    __device__ __forceinline__ void advance() { k += TILE_K; }
   };
 
   struct Tile {
@@ -68,8 +76,10 @@ struct ProductOf {
     unsigned long long full[STAGES], empty[STAGES];
   };
 
-  template <class Store>
-  static __device__ __forceinline__ void run(const Operands& of, const Store& store) {
+  // `path`: where each tile's walk over B (NK) begins; it advances by TILE_K values of k.
+  template <class Store, class Path = AlongK>
+  static __device__ __forceinline__ void run(const Operands& of, const Store& store,
+                                             const Path& path = Path()) {
     extern __shared__ __align__(1024) unsigned char kf_shared[];
     unsigned char* const tiles = reinterpret_cast<unsigned char*>(
         (reinterpret_cast<size_t>(kf_shared) + 1023) / 1024 * 1024);
@@ -92,7 +102,7 @@ struct ProductOf {
       if constexpr (GROUPS > 1) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 40 : 32));
       }
-      if (threadIdx.x == 0) copy(of, maps, shared_address(tiles), barriers);
+      if (threadIdx.x == 0) copy(of, maps, shared_address(tiles), barriers, path);
       __syncwarp();
     } else {
       if constexpr (GROUPS > 1) {
@@ -122,7 +132,9 @@ struct ProductOf {
     const bool turned = B_ALONG_K;
     return {of.b,
             IS_BFLOAT16,
-            row_of(turned ? of.n : of.k),
+            row_of(turned         ? of.n
+                   : of.b_columns ? of.b_columns
+                                  : of.k),
             turned ? of.k : of.n,
             of.batches * PARTS,
             turned ? TILE_K : TILE_N};
@@ -144,14 +156,17 @@ struct ProductOf {
   }
 
   // One thread: keeps the stages full.
+  template <class Path>
   static __device__ __forceinline__ void copy(const Operands& of, const TensorMap* maps,
-                                              unsigned tiles, Barriers& barriers) {
+                                              unsigned tiles, Barriers& barriers,
+                                              const Path& path) {
     acquire_map(maps);
     acquire_map(maps + 1);
     int stage = 0;
     unsigned parity = 0;
     for_each_tile(of, [&](const Tile& tile) {
-      for (int k = 0; k < of.k; k += TILE_K) {
+      Path at = path;
+      for (int k = 0; k < of.k; k += TILE_K, at.advance()) {
         const unsigned full = shared_address(&barriers.full[stage]);
         wait(shared_address(&barriers.empty[stage]), parity ^ 1);
         arrive_expecting(full, STAGE_BYTES);
@@ -174,7 +189,7 @@ struct ProductOf {
             for (int i = 0; i < TILE_N / 64; ++i)
               copy_box(to + i * 8192, maps + 1, tile.column + 64 * i, k, plane, full);
           } else {
-            copy_box(to, maps + 1, k, tile.column, plane, full);
+            copy_box(to, maps + 1, at.k, tile.column + at.down, plane, full);
           }
           to += B_BYTES;
         }
@@ -258,25 +273,10 @@ struct ProductOf {
   template <class Store>
   static __device__ __forceinline__ void hand_out(const Operands& of, const Tile& tile, int group,
                                                   const float (&sum)[SUMS], const Store& store) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const bool odd = lane % 2;
-    const int first = tile.row + group * 64 + warp * 16 + lane / 4;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = first + 8 * half;
-#pragma unroll
-      for (int j = 0; j < TILE_N / 8; j += 2) {
-        // A thread has two neighbours of each eight columns; two threads swap for four.
-        const float* const low = sum + 4 * j + 2 * half;
-        const float* const high = low + 4;
-        const float x = __shfl_xor_sync(~0u, odd ? low[0] : high[0], 1);
-        const float y = __shfl_xor_sync(~0u, odd ? low[1] : high[1], 1);
-        const int column = tile.column + 8 * (j + odd) + lane % 4 / 2 * 4;
-        const float4 v =
-            odd ? make_float4(x, y, high[0], high[1]) : make_float4(low[0], low[1], x, y);
-        if (row < of.m && column < of.n) store(tile.batch * of.m + row, column, v);
-      }
-    }
+    each_four<TILE_N>(sum, [&](int in_row, int in_column, float4 v) {
+      const int row = tile.row + group * 64 + in_row, column = tile.column + in_column;
+      if (row < of.m && column < of.n) store(tile.batch * of.m + row, column, v);
+    });
   }
 };
 

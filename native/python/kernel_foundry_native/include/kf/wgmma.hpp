@@ -1,9 +1,11 @@
-// Matrix products of a warp group (wgmma) with both operands in shared memory. Hopper (sm_90a).
+// Matrix products of a warp group (wgmma), the right operand in shared memory. Hopper (sm_90a).
 //
 // `multiply<N>(d, a, b, keep)`: 128 threads add a (64 x 16) times b (16 x N) of 16-bit values to d,
 // in float32; `keep` 0 forgets d first. Thread t of the group has in d[4 j + e]
 //   row 16 (t / 32) + t % 32 / 4 + 8 (e / 2), column 8 j + 2 (t % 4) + e % 2.
 // Sums inside the unit round towards zero: for the last bits, add parts of a long sum in registers.
+// `multiply_held<N>`: the same with a in registers, as `rounded` makes it of sums.
+// `each_four<N>(d, body)` hands out d as `body(row, column, float4)`.
 #pragma once
 
 namespace kf {
@@ -144,6 +146,61 @@ __device__ __forceinline__ void multiply(float (&d)[N / 2], unsigned long long a
     KF_PRODUCT(256, "bf16", "%128", "%129", "%130", "%131", "%132");
   } else if constexpr (N == 256) {
     KF_PRODUCT(256, "f16", "%128", "%129", "%130", "%131", "%132");
+  }
+}
+
+// Sixteen columns of sums, from 16 `step` on, as the left operand of a product.
+template <bool IS_BFLOAT16, int COUNT>
+__device__ __forceinline__ void rounded(const float (&d)[COUNT], int step, unsigned (&to)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float low = d[8 * step + 2 * i], high = d[8 * step + 2 * i + 1];
+    if constexpr (IS_BFLOAT16) {
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[i]) : "f"(high), "f"(low));
+    } else {
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to[i]) : "f"(high), "f"(low));
+    }
+  }
+}
+
+#define KF_PRODUCT_HELD(N, FORMAT, A, B, KEEP, TURN_B)                                             \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " KEEP ", 0;\n"                                   \
+               "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." FORMAT "." FORMAT                 \
+               " {" KF_REGISTERS_##N "}, {" A "}, " B ", p, 1, 1, " TURN_B ";\n}"                  \
+               : KF_SUMS_##N                                                                       \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(B_ALONG_K))
+
+template <int N, bool IS_BFLOAT16, int B_ALONG_K>
+__device__ __forceinline__ void multiply_held(float (&d)[N / 2], const unsigned (&a)[4],
+                                              unsigned long long b, int keep) {
+  static_assert(N == 64 || N == 128, "tiles are 64 or 128 wide");
+  if constexpr (N == 64 && IS_BFLOAT16) {
+    KF_PRODUCT_HELD(64, "bf16", "%32, %33, %34, %35", "%36", "%37", "%38");
+  } else if constexpr (N == 64) {
+    KF_PRODUCT_HELD(64, "f16", "%32, %33, %34, %35", "%36", "%37", "%38");
+  } else if constexpr (IS_BFLOAT16) {
+    KF_PRODUCT_HELD(128, "bf16", "%64, %65, %66, %67", "%68", "%69", "%70");
+  } else {
+    KF_PRODUCT_HELD(128, "f16", "%64, %65, %66, %67", "%68", "%69", "%70");
+  }
+}
+
+// A thread has two neighbours of each eight columns; two threads swap for four.
+template <int N, class Body>
+__device__ __forceinline__ void each_four(const float (&d)[N / 2], const Body& body) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  const bool odd = lane % 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int j = 0; j < N / 8; j += 2) {
+      const float* const low = d + 4 * j + 2 * half;
+      const float* const high = low + 4;
+      const float x = __shfl_xor_sync(~0u, odd ? low[0] : high[0], 1);
+      const float y = __shfl_xor_sync(~0u, odd ? low[1] : high[1], 1);
+      body(warp * 16 + lane / 4 + 8 * half, 8 * (j + odd) + lane % 4 / 2 * 4,
+           odd ? make_float4(x, y, high[0], high[1]) : make_float4(low[0], low[1], x, y));
+    }
   }
 }
 
