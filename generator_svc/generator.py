@@ -29,7 +29,7 @@ from generator_svc.model_choice import (
     models_for,
     named_models,
 )
-from generator_svc.model_client import DEFAULT_MAX_OUTPUT_TOKENS, ModelCall, ModelClient
+from generator_svc.model_client import ModelCall, ModelClient
 from generator_svc.prompting.length import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.prompts_in_flight import PromptsInFlight
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
@@ -66,8 +66,6 @@ class LocalGenerator:
         exchanges: Where every exchange is stored.
         library: Lessons; on the same store.
         prompts: Writes the prompts.
-        chooser: Chooses among the models of a request; None: learns which one pays.
-        max_output_tokens: Output limit of a reply; a model's own lower limit wins.
         clock: Seconds since the epoch.
     """
 
@@ -79,18 +77,14 @@ class LocalGenerator:
         exchanges: ExchangeLog,
         library: ExperienceLibrary,
         prompts: PromptWriter | None = None,
-        chooser: ModelChooser | None = None,
-        max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._models = models
         self._store = store
         self._ledger = RunLedger(store, exchanges)
-        self._client = ModelClient(
-            models, self._ledger, max_output_tokens=max_output_tokens, clock=clock
-        )
+        self._client = ModelClient(models, self._ledger, clock=clock)
         self._prompts = prompts or PromptWriter()
-        self._chooser = chooser
+        self._chooser: ModelChooser | None = None
         self._learner = Learner(
             store, library, MetaPrompts(store), ask=self._ask_for_guidance, clock=clock
         )

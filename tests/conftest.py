@@ -41,7 +41,6 @@ _DEVICE_KIND = {"sycl": "sycl", "gpu": "cuda"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add one `--require-…` for each marker."""
     for marker in _DEVICE_KIND:
         parser.addoption(
             f"--require-{marker}",

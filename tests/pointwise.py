@@ -11,7 +11,6 @@ from tests.domain_values import CPU, workload_admission
 
 
 def pointwise_admission(task: Task) -> Admission:
-    """Return the admission of a task that multiplies and adds."""
     x = NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=(4, 64))
     out = NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=(4, 64))
     nodes = (

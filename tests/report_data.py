@@ -9,7 +9,6 @@ from typing import Any
 
 
 def held_data(report: Path) -> dict[str, Any]:
-    """Return the data inside a report."""
     found = re.search(r'id="data">([^<]*)</script>', report.read_text())
     assert found is not None
     data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found[1])))

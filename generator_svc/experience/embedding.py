@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from generator_svc.experience.concepts import Concepts, identifiers, known_concepts, words
+from generator_svc.experience.concepts import identifiers, known_concepts, words
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.lesson import Lesson, LessonQuery
 
@@ -108,14 +108,10 @@ come to 0.7."""
 
 
 class HashedEmbedder:
-    """Vectors from counted words, concepts and pieces of code; the same on every machine.
+    """Vectors from counted words, concepts and pieces of code; the same on every machine."""
 
-    Args:
-        concepts: What links prose to code; None: the package's.
-    """
-
-    def __init__(self, concepts: Concepts | None = None) -> None:
-        self._concepts = concepts or known_concepts()
+    def __init__(self) -> None:
+        self._concepts = known_concepts()
         names = (*self._concepts.names, *(f"finding {kind.value}" for kind in FindingKind))
         self._position = {name: position for position, name in enumerate(names)}
         self._dimension = _WORD_DIMENSIONS + len(names) + _CODE_DIMENSIONS

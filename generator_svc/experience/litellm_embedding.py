@@ -24,6 +24,7 @@ _MAX_CODE_CHARS: Final = 6_000
 """Together well below the 8,192 tokens that embedding models commonly take."""
 _PROBE: Final = Passage(text="dimension", code="", findings=())
 
+_REQUEST_SECONDS: Final = 15.0
 
 _LIKENESS: Final = Likeness(duplicate=0.98, alike=0.95)
 """Dense models bring any two texts on kernels close together; not measured, so chosen to merge
@@ -35,12 +36,10 @@ class LiteLlmEmbedder:
 
     Args:
         model: LiteLLM name, such as "openai/text-embedding-3-small".
-        timeout_seconds: Of one request.
     """
 
-    def __init__(self, model: str, *, timeout_seconds: float = 15.0) -> None:
+    def __init__(self, model: str) -> None:
         self._model = model
-        self._timeout_seconds = timeout_seconds
         self._dimension = 0
 
     @property
@@ -82,7 +81,7 @@ class LiteLlmEmbedder:
             ) from error
         failure: KernelFoundryError
         try:
-            answer = await sdk.embed(self._model, texts, self._timeout_seconds)
+            answer = await sdk.embed(self._model, texts, _REQUEST_SECONDS)
             return self._vectors(answer, len(texts))
         except FailedAttempt as failed:
             failure = failed.error

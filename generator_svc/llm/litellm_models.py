@@ -7,7 +7,6 @@ import asyncio
 import importlib
 import os
 import random
-from collections.abc import Awaitable, Callable
 from functools import partial
 from types import ModuleType
 from typing import Final, cast
@@ -32,7 +31,6 @@ class LiteLlmModels:
         timeout_seconds: Of one attempt; None: as the environment says, see `answer_seconds`.
         retrying: How often and after which pauses a model is asked again.
         rng: Of the pauses' jitter.
-        sleep: Waits that many seconds.
 
     Raises:
         LlmConfigurationError: the environment's time is none.
@@ -44,10 +42,9 @@ class LiteLlmModels:
         timeout_seconds: float | None = None,
         retrying: ModelRetryPolicy = ModelRetryPolicy(),  # noqa: B008  frozen, a plain value
         rng: random.Random | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._timeout_seconds = timeout_seconds or answer_seconds(os.environ)
-        self._retries = Retries(retrying, rng=rng, sleep=sleep)
+        self._retries = Retries(retrying, rng=rng)
         self._loading = asyncio.Lock()
         self._loaded: ModuleType | None = None
 

@@ -192,9 +192,11 @@ class MetaPrompts:
         await self._ensure_seed(language)
         return await self._store.read(partial(tables.listed, language=language))
 
-    async def list_edits(self, language: Language, *, limit: int = 100) -> tuple[EditRow, ...]:
+    async def list_edits(self, language: Language) -> tuple[EditRow, ...]:
         """Return what came of asking for better guidance, newest first."""
-        return await self._store.read(partial(tables.edits, language=language, limit=limit))
+        return await self._store.read(
+            partial(tables.edits, language=language, limit=tables.REMEMBERED_EDITS)
+        )
 
     async def _evolve(
         self, run: str, language: Language, ask: Ask, records: tuple[PromptRecord, ...]

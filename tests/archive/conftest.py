@@ -32,7 +32,6 @@ def task() -> Task:
 
 @pytest.fixture(scope="session")
 def spec(task: Task) -> RunSpec:
-    """A run of that task."""
     return run_spec("first", task=task, device="sycl:0", models=("recipes",), seed=1)
 
 
@@ -45,7 +44,6 @@ def make_candidate(
 
 
 def make_timing(median_ns: float, half_width: float = 0.001) -> Timing:
-    """Return a converged timing."""
     return timing_of(median_ns, half_width=half_width)
 
 

@@ -78,13 +78,6 @@ async def _refusal(
     return error.code(), from_rpc_error(error, "s")
 
 
-async def test_unknown_run(stub: ArchiveServiceStub, make: Make) -> None:
-    request = _request(make)
-    request.run = "unknown"
-    code, error = await _refusal(stub, request)
-    assert (code, error.reason) == (grpc.StatusCode.NOT_FOUND, "RUN_NOT_FOUND")
-
-
 @pytest.mark.parametrize("level", [-1, 4, 2**40])
 async def test_measures_outside_the_grid(stub: ArchiveServiceStub, make: Make, level: int) -> None:
     request = _request(make)
@@ -253,7 +246,6 @@ async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, mak
 async def test_a_service_names_no_run_so(
     tmp_path: Path, spec: RunSpec, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A client makes paths of names."""
     archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     run = await archive.create_run(spec)
     renamed = replace(run, spec=replace(spec, name=name))
@@ -277,34 +269,6 @@ async def test_a_service_names_no_run_so(
     for path in (sweeps_dir, report_path):
         with pytest.raises(InvalidArgumentError):
             path(name)
-
-
-async def test_parent_of_another_run(stub: ArchiveServiceStub, make: Make) -> None:
-    parent = _request(make, "parent")
-    parent.run = "other"
-    await stub.AddEvaluation(parent)
-    request = _request(make)
-    request.candidate.parents.append(parent.evaluation.candidate)
-    code, error = await _refusal(stub, request)
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert error.metadata["field"] == "candidate.parents"
-
-
-async def test_verdict_on_another_source(stub: ArchiveServiceStub, make: Make) -> None:
-    await stub.AddEvaluation(_request(make))
-    request = _request(make, "b")
-    request.candidate.source.device_code += "// changed behind the verdict's back"
-    code, error = await _refusal(stub, request)
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert error.metadata["field"] == "evaluation.candidate"
-
-
-async def test_request_id_of_another_candidate(stub: ArchiveServiceStub, make: Make) -> None:
-    await stub.AddEvaluation(_request(make))
-    request = _request(make, "b")
-    request.request_id = "a"
-    code, error = await _refusal(stub, request)
-    assert (code, error.reason) == (grpc.StatusCode.ALREADY_EXISTS, "ALREADY_EXISTS")
 
 
 async def test_locked_database(stub: ArchiveServiceStub, make: Make, tmp_path: Path) -> None:

@@ -21,8 +21,6 @@ Make = Callable[..., tuple[Candidate, Evaluation]]
 
 
 class _Source:
-    """A run whose pages are counted."""
-
     def __init__(self, make: Make, count: int) -> None:
         candidate, evaluation = make("a", median_ns=500.0)
         self.archived = [

@@ -87,7 +87,6 @@ def file(exported: bytes, tmp_path: Path) -> Path:
 
 
 def everything(url: str, name: str = "first") -> tuple[Any, ...]:
-    """Return all that a store says of a run."""
     with closing(Store(url)) as store:
         row = store.find_run(name)
         assert row is not None
@@ -176,8 +175,6 @@ def test_a_run_that_differs_in_one_verdict_is_another(source_url: str, file: Pat
 
 
 def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, Any]]], None]:
-    """Return an edit of one value."""
-
     def edit(lines: list[dict[str, Any]]) -> None:
         target: Any = lines[line]
         for key in path[:-1]:

@@ -29,7 +29,6 @@ class ServiceProcess:
         self.archive = RemoteArchive(self._target)
 
     async def start(self) -> None:
-        """Start it and wait until it serves."""
         self.process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "archive_svc", "--listen", self._target,
             "--store", self._store_url, stderr=asyncio.subprocess.DEVNULL,
@@ -45,7 +44,6 @@ class ServiceProcess:
 
 @pytest.fixture
 async def services(store_url: str, tmp_path: Path) -> AsyncIterator[list[ServiceProcess]]:
-    """Two services on one store."""
     async with AsyncExitStack() as at_end:
         running = []
         for name in ("one", "two"):

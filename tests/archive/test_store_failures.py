@@ -64,7 +64,6 @@ def tell_until_refused(store: Store) -> tuple[int, str]:
 
 
 def assert_holds(store: Store, count: int) -> None:
-    """Assert that the store holds the evaluations 0 to `count`, and takes the next one."""
     assert [t.candidate for t in store.evaluations(1, 0, count + 1)] == [
         make_candidate(str(i)) for i in range(count)
     ]

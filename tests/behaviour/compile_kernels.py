@@ -13,7 +13,6 @@ from kernel_foundry.plan import kernels, translation_unit
 
 
 def main(folder: str, *sources: str) -> None:
-    """Write one module for each source."""
     compiler = native.device_kind("sycl").open_compiler(0)
     for source in map(Path, sources):
         text = source.read_text(encoding="utf-8")

@@ -13,7 +13,6 @@ from tests.cli.conftest import CANDIDATE, TASK, environment_of, run_kfoundry
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a task, an agent and what the agent replies."""
     (tmp_path / "relu.py").write_text(TASK)
     (tmp_path / "reply.md").write_text(CANDIDATE)
     shutil.copy(str(scripted_agent.__file__), tmp_path / "agent.py")

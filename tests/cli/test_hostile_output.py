@@ -46,15 +46,11 @@ class Terminal(io.StringIO):
     encoding = "utf-8"
 
     def isatty(self) -> bool:
-        """Return that it is one."""
         return True
 
 
 class Pipe(Terminal):
-    """A stream that is none."""
-
     def isatty(self) -> bool:
-        """Return that it is none."""
         return False
 
 

@@ -12,7 +12,6 @@ from tests.cli.conftest import TASK
 
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one task, and a data folder of its own."""
     monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(tmp_path / "data"))
     folder = tmp_path / "tasks"
     folder.mkdir()

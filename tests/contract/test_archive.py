@@ -42,7 +42,6 @@ BUDGET = RunBudget(evaluations=9, minutes=0.5)
 
 @pytest.fixture(params=["fake", "sqlite", "postgresql"])
 async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
-    """Each implementation, on each store, reached each way."""
     implementation: Archive = FakeArchive()
     if request.param == "sqlite":
         implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
@@ -54,7 +53,6 @@ async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> Asyn
 
 @pytest.fixture
 def spec(task: Task) -> RunSpec:
-    """A run."""
     return run_spec("first", task=task, models=("recipes",), seed=7)
 
 
@@ -109,7 +107,6 @@ async def test_created_run_is_found(archive: Archive, spec: RunSpec) -> None:
 
 
 async def test_no_name_stands_for_the_newest_run(archive: Archive, spec: RunSpec) -> None:
-    """Wherever a run is named."""
     await archive.create_run(spec)
     await archive.create_run(dataclasses.replace(spec, name="second"))
     candidate = _candidate("a")
@@ -147,7 +144,6 @@ async def test_unknown_run_is_not_found(archive: Archive, name: str) -> None:
 
 
 async def test_runs_are_listed_newest_first(archive: Archive, spec: RunSpec) -> None:
-    """All of them, a page at a time."""
     names = [f"run-{number}" for number in range(103)]
     for name in names:
         await archive.create_run(dataclasses.replace(spec, name=name))
@@ -161,7 +157,6 @@ async def test_runs_are_listed_newest_first(archive: Archive, spec: RunSpec) -> 
 
 
 async def test_finished_run_says_so(archive: Archive, spec: RunSpec) -> None:
-    """The state is kept."""
     await archive.create_run(spec)
     await archive.finish_run("first", RunState.FINISHED)
     assert (await archive.get_run("first")).state is RunState.FINISHED

@@ -68,7 +68,6 @@ def fleet_of_two(evaluator: Evaluator) -> Fleet:
 async def evaluator(
     request: pytest.FixtureRequest, reach, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[Evaluator]:
-    """Each implementation, reached each way."""
     implementation: Evaluator
     if request.param == "fake":
         implementation = FakeEvaluator()
@@ -85,7 +84,6 @@ async def _device(evaluator: Evaluator) -> DeviceSpec:
 
 
 async def test_capabilities_name_devices_and_isolation(evaluator: Evaluator) -> None:
-    """There is a device, its kind is available, and isolation is reported."""
     capabilities = await evaluator.capabilities()
     kinds = {device.kind for device in capabilities.devices}
     assert kinds == {a.kind for a in capabilities.availability if a.available}

@@ -165,7 +165,6 @@ async def test_a_text_to_search_by_is_bounded(experience: Experience) -> None:
 
 
 async def test_limits_below_one_are_refused(experience: Experience) -> None:
-    """For pages and for searches."""
     with pytest.raises(InvalidArgumentError):
         await experience.lessons(limit=0)
     with pytest.raises(InvalidArgumentError):

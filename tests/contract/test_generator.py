@@ -26,7 +26,6 @@ from tests.pointwise import pointwise_admission
 async def generator(
     request: pytest.FixtureRequest, reach, tmp_path: Path
 ) -> AsyncIterator[Generator]:
-    """Each implementation, reached each way."""
     implementation: Generator = (
         FakeGenerator() if request.param == "fake" else generator_in(tmp_path, LiteLlmModels())
     )
@@ -36,7 +35,6 @@ async def generator(
 
 @pytest.fixture
 def proposal_request(task: Task) -> ProposalRequest:
-    """A first proposal for a pointwise task."""
     return ProposalRequest(
         run="first",
         task=task,
@@ -90,7 +88,6 @@ async def test_empty_model_list_takes_the_default(
 async def test_unknown_model_is_a_configuration_error(
     generator: Generator, proposal_request: ProposalRequest
 ) -> None:
-    """The error names the model."""
     request = dataclasses.replace(proposal_request, models=("no-such-model",))
     with pytest.raises(LlmConfigurationError, match="no-such-model"):
         await generator.propose(request)

@@ -92,7 +92,6 @@ class Judged:
 
     @property
     def judge_process(self) -> int:
-        """Id of the judge's process."""
         sites = {site.spec.id: site for site in self.evaluator._sites.working()}
         return sites[self.device].judge.facts().process_id
 

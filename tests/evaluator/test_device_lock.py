@@ -25,7 +25,6 @@ def test_sharers_are_in_together():
 
 
 def test_a_timing_waits_for_sharers_and_goes_before_new_ones():
-    """Order: the sharer that is in, the waiting timing, the new sharer."""
     lock = DeviceLock()
     order: list[str] = []
     timing_waits = threading.Event()

@@ -244,7 +244,6 @@ def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
 
 
 def test_a_prepared_candidate_has_the_units_it_speaks_of():
-    """One for every workload."""
     request = ReadCandidateRequest(source=_SOURCE, configuration=(), device=CPU, workloads=_NAMES)
     unit = TranslationUnit(source="", options=(), kernels=("k",))
 

@@ -60,7 +60,6 @@ def capabilities(tmp_path: Path) -> Iterator[Capabilities]:
 
 
 def test_every_kind_of_process_is_reported_with_its_limits(capabilities: Capabilities) -> None:
-    """Builder, inspector, runner and library runner, each with what holds for it."""
     reports = {report.process: report for report in capabilities.processes}
     memory_bytes = {
         "null builder": MEMORY_BYTES,

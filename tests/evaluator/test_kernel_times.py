@@ -56,7 +56,6 @@ def test_a_verdict_on_several_kernels_has_the_time_of_each(judged):
 
 @pytest.mark.sycl
 def test_a_verdict_on_one_kernel_has_none(judged):
-    """Its time is that of the call."""
     assert judged(judged.right).workloads[0].kernel_times == ()
 
 

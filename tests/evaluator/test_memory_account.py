@@ -11,8 +11,6 @@ from kernel_foundry.errors import DeviceMemoryError, StatusCode
 
 
 class Waiting:
-    """A thread that asks for a lease."""
-
     def __init__(self, ask: Callable[[], MemoryLease]) -> None:
         self.lease: MemoryLease | None = None
         self._ask = ask

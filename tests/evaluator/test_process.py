@@ -36,7 +36,6 @@ asyncio.run(main())
 
 @pytest.fixture
 def launcher():
-    """A launcher that is closed."""
     launcher = ProcessLauncher()
     yield launcher
     launcher.close()
@@ -51,7 +50,6 @@ def _start(launcher: ProcessLauncher, module: str = "evaluator_svc.runner") -> C
 
 
 def test_a_killed_child_is_gone_and_says_how(launcher):
-    """The end names the signal."""
     child = _start(launcher)
     assert child.is_running
     end = child.kill()

@@ -39,7 +39,6 @@ _SWITCHED_OFF_ON_SOME = {"io_uring", "userfaultfd", "kcmp", "memory"}
 
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
 def probes(request, tmp_path_factory):
-    """The probes of an evaluator, by name."""
     evaluator = LocalEvaluator(
         EvaluatorSettings(
             device_kinds=("null",),

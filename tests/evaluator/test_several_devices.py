@@ -42,7 +42,6 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 @pytest.fixture(scope="module")
 def evaluator() -> Iterator[LocalEvaluator]:
-    """An evaluator with two null devices."""
     settings = quick_settings(
         device_kinds=("null",),
         spare_processes=0,

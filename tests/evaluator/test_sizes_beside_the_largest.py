@@ -12,7 +12,6 @@ from tests.judge.judge_tasks import SOFTMAX, make_task
 
 
 def _task(*workloads: tuple[int, int], held_out: tuple[int, int] | None = None) -> Task:
-    """Return a task with these (rows, cols)."""
     sized = [
         Workload(
             name=f"{rows}x{cols}",

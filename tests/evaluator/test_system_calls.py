@@ -108,7 +108,6 @@ def _tried(policy: CallFilter) -> dict[str, str]:
 
 @pytest.mark.parametrize("policy", list(CallFilter))
 def test_what_a_runtime_needs_stays(policy: CallFilter) -> None:
-    """Threads, the conversation, memory of its own."""
     tried = _tried(policy)
     needed = ("thread", "talk", "signal_oneself", "own_pace", "private_memory", "read_flags")
     assert {tried[name] for name in needed} == {"done"}

@@ -98,7 +98,6 @@ def test_failing_the_second_time_is_failing() -> None:
 
 
 def test_a_failed_suspect_is_not_judged_again() -> None:
-    """There is nothing to confirm."""
     failed = dataclasses.replace(_passed(0.1, (_SUSPECT,)), outcome=EvaluationOutcome.WRONG_RESULT)
     evaluate, left = _in_turn(failed, _passed(0.6))
     assert evaluate_and_confirm(evaluate) == failed

@@ -67,7 +67,6 @@ def test_neither_reaches_the_other(runners: tuple[ChildProcess, ChildProcess]) -
 
 
 def test_who_is_not_locked_in_reaches_both(runners: tuple[ChildProcess, ChildProcess]) -> None:
-    """It is the lock that refuses."""
     for process in runners:
         assert list(Path(f"/proc/{process.process_id}/fd").iterdir())
         assert Path(f"/proc/{process.process_id}/environ").read_bytes()

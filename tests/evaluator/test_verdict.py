@@ -66,7 +66,6 @@ def test_fresh_baselines_are_measured_with_the_candidate(judged):
 
 
 def test_an_unknown_device_is_our_own_error(judged):
-    """The error names the devices that there are."""
     with pytest.raises(BackendUnavailableError, match="sycl:0"):
         asyncio.run(judged.evaluator.admit(judged.task, "sycl:9"))
 

@@ -28,7 +28,6 @@ template <> struct All<0> {};
 
 @pytest.fixture(scope="module")
 def unwrapped(judged):
-    """An evaluator that does not use bubblewrap, and its requests."""
     evaluator = LocalEvaluator(
         quick_settings(
             device_kinds=("sycl",),
@@ -41,7 +40,6 @@ def unwrapped(judged):
 
 
 def test_a_right_candidate_passes_and_the_lock_is_reported(judged, unwrapped):
-    """Evidence names what was in force, and what was not is not named."""
     evaluation = unwrapped(judged.right)
     assert evaluation.passed, evaluation.findings
     (isolation,) = (f.value for f in evaluation.evidence if f.name == "isolation")

@@ -17,7 +17,6 @@ def lines_of(record: EvidenceRecord, again: Evaluation) -> dict[str, Statement]:
 
 
 def with_facts(**changes: str) -> tuple[Fact, ...]:
-    """Return the usual facts, with some of them changed."""
     return tuple(Fact(name=n, value=v) for n, v in (FACTS | changes).items())
 
 

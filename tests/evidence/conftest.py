@@ -91,7 +91,6 @@ def public_key(key: Ed25519PrivateKey) -> str:
 
 @pytest.fixture
 def evaluation(key: Ed25519PrivateKey) -> Evaluation:
-    """A signed verdict."""
     return signed(TASK, SOURCE, evaluate(), key)
 
 

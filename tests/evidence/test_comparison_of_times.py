@@ -72,7 +72,6 @@ def test_times_that_no_device_at_hand_can_bear_out_are_not_confirmed(
 
 
 def test_a_time_that_nobody_takes_differs(record: EvidenceRecord) -> None:
-    """Such as one of a held-out workload."""
     held_out = _with_timing_of_first(record.evaluation)
     lines = lines_of(dataclasses.replace(record, evaluation=held_out), evaluate())
     assert (lines["time of n=9"].agreement, lines["time of n=9"].found) == (DIFFERS, "not timed")
@@ -139,8 +138,6 @@ def test_a_wide_interval_in_the_record_vouches_for_no_claim(record: EvidenceReco
 
 
 def test_no_speed_up_agrees_with_none(record: EvidenceRecord) -> None:
-    """A workload without a baseline has none, then and now."""
-
     def alone(result: WorkloadResult) -> WorkloadResult:
         return dataclasses.replace(result, baselines=())
 

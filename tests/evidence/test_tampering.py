@@ -26,7 +26,6 @@ Change = Callable[[EvidenceRecord], EvidenceRecord]
 
 
 def _differing(record: EvidenceRecord, own_key: str = "", trusted: tuple[str, ...] = ()):
-    """Return what differs, by subject, with the note on it."""
     verified = verification(record, None, own_key=own_key, trusted=trusted)
     different = [s for s in verified.statements if s.agreement is Agreement.DIFFERS]
     assert verified.agrees is not bool(different)

@@ -19,7 +19,6 @@ CLIENTS = Path("examples/grpc")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A task and a candidate."""
     (tmp_path / "relu.py").write_text(TASK)
     (tmp_path / "relu.md").write_text(CANDIDATE)
     return tmp_path

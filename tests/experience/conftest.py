@@ -63,7 +63,6 @@ def lesson(**changes: Any) -> Lesson:
 
 
 def finding(kind: FindingKind, message: str, severity: Severity = Severity.INFO) -> Finding:
-    """Return a finding."""
     return Finding(kind=kind, severity=severity, message=message)
 
 
@@ -94,7 +93,6 @@ def evaluation(
 
 
 def source(code: str = SCALAR, plan: str = PLAN) -> KernelSource:
-    """Return a CUDA source."""
     return KernelSource(language=Language.CUDA, device_code=code, plan=plan)
 
 

@@ -16,8 +16,6 @@ from kernel_foundry.domain.lesson import LessonQuery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """One query, what was expected, and what came."""
-
     text: str
     expected: tuple[str, ...]
     found: tuple[str, ...]
@@ -47,7 +45,6 @@ async def answers(path: Path, folder: Path, *, limit: int = 5) -> tuple[Answered
 
 
 def query_of(entry: dict[str, Any]) -> LessonQuery:
-    """Return the query of one entry of a file."""
     return LessonQuery(
         language=Language(entry["language"]),
         findings=tuple(FindingKind(kind) for kind in entry.get("findings", ())),

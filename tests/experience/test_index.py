@@ -36,20 +36,17 @@ class CountingEmbedder(HashedEmbedder):
 
 
 def opened(folder: Path, name: str = "counting") -> tuple[ExperienceLibrary, CountingEmbedder]:
-    """Return a library on the folder's store, and its embedder."""
     embedder = CountingEmbedder(name)
     store = GeneratorStore(f"sqlite:///{folder / 'generator.db'}")
     return ExperienceLibrary(store, embedder=embedder, seeds={}, owns_store=True), embedder
 
 
 async def add(library: ExperienceLibrary, word: str) -> int:
-    """Add a lesson about a word; return its id."""
     added = await library.add(lesson(symptom=f"About {word}.", move=f"Mind the {word}, {word}."))
     return added.lesson.id
 
 
 async def found(library: ExperienceLibrary) -> list[str]:
-    """Return the symptoms of all lessons that are found."""
     return sorted(hit.lesson.symptom for hit in await library.search(QUERY, limit=9))
 
 

@@ -29,7 +29,6 @@ CHILD = source(VECTOR, VECTOR_PLAN)
 
 
 def test_a_clear_gain_teaches_its_move() -> None:
-    """Symptom from the findings, move from the sources, effect from the medians."""
     lesson = write_lesson(
         transition(
             evaluation(source(), median_ns=2000.0, findings=(BOUND,)),
@@ -128,7 +127,6 @@ def test_a_repair_teaches_what_mended_it() -> None:
 
 
 def test_a_failure_teaches_nothing() -> None:
-    """It is what the lessons shown are credited with."""
     child = evaluation(CHILD, outcome=EvaluationOutcome.WRONG_RESULT)
     assert write_lesson(transition(evaluation(source()), child, shown=(1,), target=HIGH)) is None
 

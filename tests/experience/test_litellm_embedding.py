@@ -27,7 +27,6 @@ LANES = Passage(text="lanes gather", code="x[i * cols]", findings=())
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[GeneratorStore]:
-    """An empty store."""
     store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
     yield store
     await store.close()

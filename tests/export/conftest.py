@@ -172,7 +172,6 @@ def plain_winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
 
 
 def built_for_gpu(winner: Winner, candidate: str, evaluator: LocalEvaluator) -> Winner:
-    """A winner as if it were this candidate, built for an H100."""
     request = EvaluationRequest(
         task=winner.record.task,
         device="",
@@ -204,7 +203,6 @@ def plain_gpu_winner(
 
 @pytest.fixture(scope="session")
 def text(winner: Winner) -> str:
-    """Of the exported file."""
     return torch_file([winner], "fast_linear")
 
 
@@ -222,7 +220,6 @@ def tried(text: str, winner: Winner, entry: FormEntry = FormEntry.MODULE) -> For
 
 
 def imported(text: str, folder: Path, name: str) -> ModuleType:
-    """Return an exported file as a module, imported from a folder."""
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)

@@ -124,7 +124,6 @@ def plan_case(text: str, code: str, language: str, names: NameTable) -> PlanCase
 
 
 def example_cases(path: Path) -> list[PlanCase]:
-    """Of each workload of an example."""
     parts = split(path.read_text())
     task = read_task(path.with_name(f"{path.name.partition('.')[0]}.py"))
     tables = [name_table(w.tensors, w.scalars) for w in describe_task(task).workloads]

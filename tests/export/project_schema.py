@@ -37,7 +37,6 @@ def check_python_project(files: Mapping[str, str], backend: str) -> dict[str, An
 
 
 def functions_of(text: str) -> set[str]:
-    """Return the names of the functions of a module."""
     return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
 
 

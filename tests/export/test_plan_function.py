@@ -13,7 +13,6 @@ from tests.export.plan_cases import CODE, EXAMPLES, NAMES, PLANS, PlanCase, exam
 
 
 def recorded(case: PlanCase) -> Any:
-    """Return what the written function records, as `plain_bound`."""
     written = plan_function(case.plan, "written", case.names, ())
     scope: dict[str, Any] = vars(runtime) | {}
     exec(written, scope)

@@ -142,7 +142,6 @@ def step(item: tuple[Any, ...]) -> str:
 
 
 def case_text(case: PlanCase, struct: str) -> str:
-    """A case of the program."""
     macros = (f"{{{c_string(name)}, {c_value(value)}}}" for name, value in case.macros.items())
     declared = (cpp_folder.kernel_text(k.name, kernel_declaration(k)) for k in case.signatures)
     tensors = (

@@ -28,8 +28,6 @@ def task() -> Task:
 
 @pytest.fixture
 def judge(local_evaluator: Callable[[str], LocalEvaluator], task: Task):  # type: ignore[no-untyped-def]
-    """Return what judges a Python file."""
-
     async def judged(text: str) -> Evaluation:
         request = ForeignRequest(
             task=task, device="", source=python_of(text, "kernel.py"), limits=_LIMITS
@@ -81,7 +79,6 @@ async def test_its_process_is_locked_in(judge) -> None:  # type: ignore[no-untyp
 
 @pytest.mark.parametrize("name", TRICKS)
 async def test_a_trick_is_refused(judge, name: str) -> None:  # type: ignore[no-untyped-def]
-    """By the outcome that says what it is."""
     text, outcomes = TRICKS[name]
     verdict = await judge(text)
     assert verdict.outcome.value in outcomes, _said(verdict)

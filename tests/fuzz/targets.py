@@ -75,7 +75,6 @@ _MOST_REASON: Final = 2_000
 
 
 def _plan(data: bytes) -> None:
-    """Parse a launch plan and bind it to a task."""
     text = data.decode(errors="surrogateescape")
     names, limits = _task()
     with contextlib.suppress(PlanError):

@@ -119,7 +119,6 @@ def passed_elite(
 
 
 def failed_elite(mark: str, log: str = "kernel.cpp:7:3: error: unknown type") -> Elite:
-    """Return a candidate that did not compile."""
     candidate = Candidate(source=source(mark), generation=4)
     measures = Measures(memory=0, algorithm=0, synchronization=0)
     evaluation = Evaluation(
@@ -157,7 +156,6 @@ def samples() -> Samples:
 
 @pytest.fixture
 def request_() -> ProposalRequest:
-    """Return the request of a first proposal."""
     task = Task(
         name="softmax",
         reference=REFERENCE,
@@ -225,7 +223,6 @@ class ScriptedModels:
         return reply(entry) if isinstance(entry, str) else entry
 
     async def list_models(self) -> tuple[str, ...]:
-        """Return one name."""
         return ("scripted",)
 
     async def close(self) -> None:
@@ -234,7 +231,6 @@ class ScriptedModels:
 
 
 def reply(text: str, finish: FinishReason = FinishReason.STOP) -> ModelReply:
-    """Return a reply that used 100 + 50 tokens and cost 0.01 USD."""
     usage = TokenUsage(
         model="scripted", input_tokens=100, output_tokens=50, cost_usd=0.01, latency_ms=1.0
     )
@@ -248,7 +244,6 @@ MakeGenerator = Callable[
 
 @pytest.fixture
 def exchanges(tmp_path: Path) -> ExchangeLog:
-    """Return an empty log."""
     return ExchangeLog(tmp_path / "exchanges")
 
 

@@ -29,22 +29,18 @@ FASTER = DEVICE_CODE.replace("by * x[i]", "by * sycl::fabs(x[i])")
 
 
 def device_block(code: str = DEVICE_CODE, fence: str = "```", word: str = "sycl") -> str:
-    """Return a fenced block of device code."""
     return f"{fence}{word}\n{code}\n{fence}\n"
 
 
 def plan_block(plan: str = PLAN, fence: str = "```", word: str = "python") -> str:
-    """Return a fenced block of a plan."""
     return f"{fence}{word}\n{plan}\n{fence}\n"
 
 
 def edit(search: str, replacement: str) -> str:
-    """Return one edit; an empty text has no lines."""
     return edit_of_lines(*(text.split("\n") if text else [] for text in (search, replacement)))
 
 
 def edit_of_lines(search: list[str], replacement: list[str]) -> str:
-    """Return one edit."""
     marked = ["<<<<<<< SEARCH", *search, "=======", *replacement, ">>>>>>> REPLACE", ""]
     return "\n".join(marked)
 

@@ -29,7 +29,6 @@ _PLANTED = "sk-planted-9f3aZq71xW"
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Name the scripted agent with a behaviour, and permit it."""
     shutil.copy(str(scripted_agent.__file__), tmp_path / "agent.py")
     (tmp_path / "reply.md").write_text(REPLY)
     monkeypatch.chdir(tmp_path)

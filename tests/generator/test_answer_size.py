@@ -19,8 +19,6 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _answer(content: bytes, encoding: str) -> bytes:
-    """Ask a server that answers so."""
-
     def answer(_request: httpx.Request) -> httpx.Response:
         headers = {"content-encoding": encoding} if encoding else {}
         return httpx.Response(200, stream=httpx.ByteStream(content), headers=headers)

@@ -176,7 +176,6 @@ async def test_a_reached_cap_refuses_even_what_is_free() -> None:
 
 
 async def test_a_cap_of_zero_allows_what_is_free() -> None:
-    """Spending nothing is within a cap of nothing."""
     message = (ChatMessage(role="user", content="x" * 300),)
     caps = BudgetCaps(cost_usd=0.0, tokens=0)
     expected = expected_spending((("recipes", _FREE),), message, 1000, caps)
@@ -242,7 +241,6 @@ class Time:
         self.now_s = 1000.0
 
     def clock(self) -> float:
-        """Return the time."""
         return self.now_s
 
     async def sleep(self, seconds: float) -> None:

@@ -69,7 +69,6 @@ class Counter:
 
 @pytest.fixture
 def counter() -> Counter:
-    """Return a counter of requests."""
     return Counter()
 
 
@@ -105,7 +104,6 @@ async def impatient(request: pytest.FixtureRequest) -> AsyncIterator[LiteLlmMode
 
 @pytest.fixture
 async def generator(models: LiteLlmModels, tmp_path: Path) -> AsyncIterator[LocalGenerator]:
-    """Return a generator on those models."""
     generator = assemble(
         store_url=f"sqlite:///{tmp_path / 'generator.db'}",
         exchanges=tmp_path / "exchanges",

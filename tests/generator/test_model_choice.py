@@ -50,7 +50,6 @@ class Arm:
 def _play(
     chooser: ModelChooser, request: ProposalRequest, arms: dict[str, Arm], rounds: int = _ROUNDS
 ) -> list[str]:
-    """Return which model was chosen in each round."""
     rng, chosen = random.Random(f"world {request.seed}"), []
     for sequence in range(rounds):
         asked = replace(request, selection=replace(request.selection, sequence=sequence))
@@ -182,7 +181,6 @@ def test_without_model_weights_each_has_the_same_chance(request_: ProposalReques
 
 
 def test_an_experts_own_model_has_priority(request_: ProposalRequest) -> None:
-    """Other experts share the plain entries."""
     chooser = BanditChooser()
     entries = ("openai/plain", "memory=openai/own", "compute=openai/other")
     chosen = {

@@ -59,7 +59,6 @@ def failed(
     workloads: tuple[WorkloadResult, ...] = (),
     source: KernelSource | None = None,
 ) -> Elite:
-    """Return a candidate that failed that way."""
     elite = samples.failed_elite("f")
     candidate = replace(elite.candidate, source=source or elite.candidate.source)
     evaluation = Evaluation(
@@ -74,12 +73,10 @@ def failed(
 
 
 def error(kind: FindingKind, message: str = "something is wrong", **fields: Any) -> Finding:
-    """Return an error."""
     return Finding(kind=kind, severity=Severity.ERROR, message=message, **fields)
 
 
 def wrong(name: str, *, held_out: bool = False, count: int = 3, first: int = 4100) -> Any:
-    """Return the result of a workload with wrong elements."""
     return WorkloadResult(
         workload=name,
         held_out=held_out,
@@ -241,7 +238,6 @@ def test_a_repair_goes_from_diagnosis_to_cause_to_the_smallest_change(
 
 
 def test_warnings_follow_the_errors(request_: ProposalRequest, samples: Any) -> None:
-    """What is no error is no diagnosis."""
     warning = Finding(
         kind=FindingKind.COMPILE_WARNING, severity=Severity.WARNING, message="unused variable"
     )

@@ -100,7 +100,6 @@ def _on_cuda(request: ProposalRequest) -> ProposalRequest:
 
 
 def _wrong_at_the_border(samples: Any) -> Any:
-    """Return a candidate whose results are wrong in the last columns."""
     elite = samples.failed_elite("rows")
     candidate = replace(elite.candidate, source=_cuda_source())
     finding = Finding(

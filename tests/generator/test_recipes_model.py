@@ -122,7 +122,6 @@ async def test_recipes_follow_the_seed(generator: LocalGenerator, softmax: Propo
 async def test_recipes_get_parent_and_operator(
     generator: LocalGenerator, softmax: ProposalRequest, samples: Any
 ) -> None:
-    """A child of recipes is a candidate with its provenance."""
     seed = (await generator.propose(softmax)).candidate
     assert seed is not None
     parent = _elite(samples, seed)

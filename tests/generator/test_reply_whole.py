@@ -156,7 +156,6 @@ def test_the_output_limit_is_named() -> None:
 
 
 def test_a_block_that_is_left_out_is_the_parents() -> None:
-    """With a parent, one whole block is a whole reply."""
     device = _extract(f"The plan stays.\n{device_block(FASTER)}", PARENT)
     assert device == ExtractedReply(
         source=replace(PARENT, device_code=FASTER), form=ReplyForm.WHOLE

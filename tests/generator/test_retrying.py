@@ -19,8 +19,6 @@ _POLICY = ModelRetryPolicy(
 
 
 class Play:
-    """Attempts that play a script, and a sleep that only notes."""
-
     def __init__(self, *script: FailedAttempt | ModelReply) -> None:
         self.script = list(script)
         self.asked: list[str] = []
@@ -35,8 +33,6 @@ class Play:
         return entry
 
     async def ask(self, *models: str, seed: int = 1) -> ModelReply:
-        """Ask those models."""
-
         async def note(seconds: float) -> None:
             self.pauses_s.append(seconds)
 

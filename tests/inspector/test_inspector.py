@@ -90,7 +90,6 @@ def test_what_was_read_once_comes_with_the_object(inspectors, tmp_path) -> None:
 
 
 def test_a_report_that_is_there_is_not_made_again(inspectors, tmp_path) -> None:
-    """Nor is one of a unit that was left out."""
     built, cache = _built(_module("honest_half"), b"never read", left_out=frozenset({1})), None
     cache = ObjectCache(tmp_path, lambda: b"k")
     with CandidateInspectors(inspectors) as own:

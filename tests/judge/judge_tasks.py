@@ -52,7 +52,6 @@ class RunnerSide:
             self.whole = [torch.frombuffer(buffer, dtype=torch.uint8) for buffer in buffers]
 
     def tensor(self, name: str, *, seed: int, slot: int = 0) -> torch.Tensor:
-        """Return a view of a named tensor."""
         place = next(s for s in self.draw.slots if s.name == name)
         start = place.offsets[slot]
         part = self.whole[seed][start : start + place.size_bytes]
@@ -77,7 +76,6 @@ def make_task(
     training: bool = True,
     tolerance: Tolerance | None = None,
 ) -> Task:
-    """Return a task whose class Model has `body`."""
     indented = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
     reference = (
         "import torch\nfrom torch import nn\n\nrows = 8\ncols = 8\n\n\n"

@@ -22,7 +22,6 @@ def admit(judge: Judge, task: Task) -> Admission:
 
 
 def small_example(name: str) -> Task:
-    """Return an example with its timed workload made small."""
     task = read_task(EXAMPLES / f"{name}.py")
     timed, *held_out = task.workloads
     sizes = tuple(Size(name=s.name, value=min(s.value, 128)) for s in timed.sizes)

@@ -19,7 +19,6 @@ SETTINGS = MeasurementSettings(seconds=0.01, flush_bytes=0)
 
 
 def drawn_set() -> InputSet:
-    """Return a set of a real task."""
     task = make_task(SOFTMAX)
     return PreparedWorkload(
         task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30

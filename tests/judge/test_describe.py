@@ -19,7 +19,6 @@ def forward(self, x):
 
 @pytest.fixture
 def absent() -> Judge:
-    """Return the judge of a device that no machine has."""
     return Judge(replace(DEVICE, id="cuda:99"), threads=1)
 
 

@@ -35,8 +35,6 @@ LAST = make_task("def forward(self, x):\n    return x.argmax(-1)")
 
 
 class Timed:
-    """A draw whose runs were verified and audited, and that is timed now."""
-
     def __init__(self, judge: Judge, task: Task, kernel: Kernel, *, is_lean: bool) -> None:
         self.judge = judge
         message, descriptors = judge.draw(

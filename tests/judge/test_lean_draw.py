@@ -28,8 +28,6 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
 
 
 class LeanRunner:
-    """A lean draw with who runs on it."""
-
     def __init__(self, judge: Judge, task: Task) -> None:
         self.judge = judge
         message, descriptors = judge.draw(

@@ -40,8 +40,6 @@ STRIDE = 40
 
 
 class Allocator(TorchDispatchMode):
-    """Counts allocations; some of them fail."""
-
     def __init__(self, judge: Judge, first: int = ALWAYS, count: int = 1) -> None:
         super().__init__()
         self.seen = 0
@@ -60,7 +58,6 @@ class Allocator(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
     def share(self, size_bytes: int) -> Any:
-        """Fail, or make a buffer."""
         if self._fails():
             raise OutOfMemoryError("injected")
         return type(self._memory).share(self._memory, size_bytes)  # type: ignore[arg-type]

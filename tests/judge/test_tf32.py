@@ -35,7 +35,6 @@ def forward(self, x):
 
 
 def input_set(task: Task, *, tf32: bool) -> InputSet:
-    """Return a set of `task` on the CPU; `tf32`: as if that were a GPU."""
     prepared = PreparedWorkload(
         task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
     )

@@ -30,7 +30,6 @@ def _tensor(name: str, role: TensorRole, value: torch.Tensor) -> NamedTensor:
 
 
 def _elements_read(operator: Operator, x: torch.Tensor, y: torch.Tensor) -> int:
-    """Return how many elements of `x` count."""
     model = _Model(operator)
     inputs = [_tensor("x", TensorRole.INPUT, x), _tensor("y", TensorRole.INPUT, y)]
     outputs = [_tensor("out", TensorRole.OUTPUT, model(x, y))]

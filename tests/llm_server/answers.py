@@ -11,8 +11,6 @@ COMPLETION_TOKENS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One HTTP answer."""
-
     status: int = 200
     document: Mapping[str, Any] | None = None
     """Sent as JSON; a completion gets the name of the model that was asked. None: `body`."""
@@ -40,7 +38,6 @@ def good(
     prompt_tokens: int = PROMPT_TOKENS,
     completion_tokens: int = COMPLETION_TOKENS,
 ) -> Answer:
-    """Return a chat completion."""
     return Answer(
         document={
             "id": "chatcmpl-1",

@@ -92,7 +92,6 @@ class LlmServer:
         )
 
     def __enter__(self) -> "LlmServer":
-        """Start to answer."""
         self._thread.start()
         return self
 
@@ -108,7 +107,6 @@ class LlmServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return int(self._sockets.server_address[1])
 
     @property
@@ -229,8 +227,6 @@ def _body(answer: Answer, asked: str) -> bytes:
 
 
 class _Sockets(socketserver.ThreadingTCPServer):
-    """Connections, each with a thread; all of them end with the server."""
-
     request_queue_size = 128
     allow_reuse_address = True
     daemon_threads = False  # then closing waits for them

@@ -61,7 +61,6 @@ def sycl() -> ModuleType:
 
 @pytest.fixture
 def device(sycl: ModuleType) -> Iterator[Any]:
-    """Return an open SYCL device."""
     opened = sycl.open_device()
     yield opened
     opened.release()
@@ -69,7 +68,6 @@ def device(sycl: ModuleType) -> Iterator[Any]:
 
 @pytest.fixture
 def compiler(sycl: ModuleType) -> Iterator[Any]:
-    """Return a compiler for the SYCL device."""
     opened = sycl.open_compiler()
     yield opened
     opened.release()

@@ -49,13 +49,11 @@ class CudaCase:
         return int(buffer.address)
 
     def upload(self, array: npt.NDArray[Any]) -> int:
-        """Return the address of a copy on the device."""
         address = self.empty(array.nbytes)
         self.device.copy(address, array.ctypes.data, array.nbytes)
         return address
 
     def download(self, address: int, count: int) -> npt.NDArray[np.float32]:
-        """Return a copy of floats on the device."""
         array = np.zeros(count, dtype=np.float32)
         self.device.copy(array.ctypes.data, address, array.nbytes)
         return array
@@ -74,7 +72,6 @@ class CudaCase:
     def launch_scale(
         self, sequence: Any, source: int, target: int, factor: float, count: int
     ) -> None:
-        """Append `target = factor * source`."""
         scalar = self.module.scalar_argument
         buffers = [self.module.buffer_argument(source), self.module.buffer_argument(target)]
         self.launch(
@@ -85,7 +82,6 @@ class CudaCase:
         )
 
     def sequence(self) -> Any:
-        """Return an empty sequence."""
         return self.module.LaunchSequence(self.device)
 
     def close(self) -> None:

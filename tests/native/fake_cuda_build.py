@@ -42,6 +42,5 @@ def _build(folder: Path, library: Path) -> None:
 
 
 def fake_driver_environment(library: Path, **settings: str) -> dict[str, str]:
-    """Return an environment in which the library is the driver."""
     names = dict.fromkeys(("KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVML"), str(library))
     return os.environ | names | settings

@@ -26,7 +26,6 @@ INTEGERS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def case() -> Iterator[CudaCase]:
-    """Return an open device."""
     opened = CudaCase()
     yield opened
     opened.close()

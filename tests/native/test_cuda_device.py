@@ -26,7 +26,6 @@ def case() -> Iterator[CudaCase]:
 
 
 def numbers() -> Any:
-    """Return an input."""
     return np.arange(COUNT, dtype=np.float32)
 
 

@@ -11,7 +11,6 @@ FOLDER = Path(__file__).parent
 
 
 def run_child(driver: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the fake driver."""
     return subprocess.run(
         [sys.executable, *arguments],
         env=fake_driver_environment(driver, **settings),

@@ -16,7 +16,6 @@ KEY = 0xFEDC_BA98_7654_3210
 
 @pytest.fixture(scope="module")
 def case() -> Iterator[CudaCase]:
-    """Return an open device."""
     opened = CudaCase()
     yield opened
     opened.close()

@@ -86,15 +86,12 @@ WORDS = {"shared": 1, "local": 600}
 
 @pytest.fixture
 def case() -> Iterator[CudaCase]:
-    """Return an open device."""
     opened = CudaCase()
     yield opened
     opened.close()
 
 
 class Probe:
-    """One kernel, told by its arguments to leave marks or to count them."""
-
     def __init__(self, case: CudaCase, kernel: str) -> None:
         compiler = case.module.open_compiler(architecture=case.device.architecture)
         built = compiler.compile(source=SOURCE, options=[], kernels=KERNELS)
@@ -104,7 +101,6 @@ class Probe:
         self.groups = GROUPS_OF_A_UNIT * case.device.compute_units
 
     def launch(self, *, leaves: bool, counts: bool) -> None:
-        """Run the kernel on all multiprocessors."""
         module = self._case.module
         sequence = module.LaunchSequence(self._case.device)
         sequence.launch(

@@ -236,7 +236,6 @@ def test_a_missing_opencl_runtime_is_no_device() -> None:
 
 
 def errors() -> list[type[Any]]:
-    """Return the exported errors."""
     return [getattr(native, name) for name in native.__all__ if name.endswith("Error")]
 
 

@@ -17,12 +17,10 @@ null = native.device_kind("null")
 
 @pytest.fixture
 def device() -> Any:
-    """Return a null device."""
     return null.open_device()
 
 
 def append_relu(sequence: Any, device: Any, source: int, target: int) -> None:
-    """Append the launch `target = relu(source)`."""
     code = null.open_compiler().compile(source="", options=[], kernels=["null_relu"]).code
     sequence.launch(
         program=device.load(code=code, kernels=["null_relu"]), kernel="null_relu",

@@ -95,7 +95,6 @@ def test_what_a_callable_raises_goes_through(options: Options) -> None:
 
 
 def relu_sequence(count: int, set_count: int) -> tuple[Any, list[Any], list[Any]]:
-    """Return a null-device sequence with inputs and outputs for each set."""
     null = native.device_kind("null")
     device = null.open_device()
     program = device.load(

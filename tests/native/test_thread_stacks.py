@@ -45,10 +45,7 @@ void count(sycl::local_accessor<unsigned, 1> tile, int n, int back, int leaves, 
 
 
 class Marks:
-    """A device with the kernel, which counts marks and may leave some."""
-
     def __init__(self) -> None:
-        """Build and load it."""
         self.module = native.device_kind("sycl")
         self.device: Any = self.module.open_device()
         compiler = self.module.open_compiler()
@@ -60,7 +57,6 @@ class Marks:
         """Marks in each group's local memory, of the last launch."""
 
     def launch(self, *, leaves: bool, mark: int = MARK) -> tuple[bool, bool]:
-        """Return whether there were marks in local memory, and below the frame."""
         scalar = self.module.scalar_argument
         sequence = self.module.LaunchSequence(self.device)
         sequence.launch(

@@ -37,8 +37,6 @@ extern "C" __global__ void sums(const __half* h, double* d, unsigned char* flags
 
 @pytest.fixture(scope="session")
 def names() -> NameTable:
-    """A task with an input, parameters, scalars and one output."""
-
     def tensor(name: str, shape: tuple[int, ...], role: Any, **more: str) -> TensorName:
         return TensorName(
             name=name,

@@ -24,7 +24,6 @@ class _Attention(nn.Module):
 
 
 def _admitted(model: nn.Module, value: torch.Tensor) -> Admission:
-    """Return an admission with the graph that torch exports."""
     graph = graph_of(export_program(model, (value,)), ())
     return Admission(
         task=TASK.digest,

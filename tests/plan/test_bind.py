@@ -120,7 +120,6 @@ def test_expression_has_its_python_value(expression, expected, bind_text) -> Non
     ],
 )  # fmt: skip
 def test_statements_have_their_python_meaning(body, expected, bind_text) -> None:
-    """Statements mean what they mean in Python."""
     assert expected == _value(bind_text, "n", body)
 
 

@@ -31,7 +31,6 @@ TEXT = (
 
 
 def test_default_is_the_first_of_each() -> None:
-    """First values are the default."""
     plan = parse(TEXT)
     assert default_configuration(plan) == {
         "BLOCK": 128, "VEC": 1, "FAST": True, "SCALE": 0.5, "TYPE": "float",

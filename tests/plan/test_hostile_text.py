@@ -156,7 +156,6 @@ def _only_the_plan_error(text: str, bind_text) -> None:
 @_FAST
 @given(text=st.text(max_size=300))
 def test_random_text_raises_only_the_plan_error(text, bind_text) -> None:
-    """Any text."""
     _only_the_plan_error(text, bind_text)
 
 

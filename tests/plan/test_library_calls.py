@@ -322,7 +322,6 @@ def test_plan_that_leaves_the_work_to_the_library_is_refused(body, kind, message
 
 
 def test_library_calls_are_for_launch_alone(bind_ops, device) -> None:
-    """CONST has no tensors to compute."""
     text = 'CONST = {"AB": "ops.mm(x, x)"}\ndef launch(x, out):\n    copy[1, 1](x, out)\n'
     names = NameTable(
         tensors=(TensorName(name="x", dtype="float32", shape=(4, 4), role="input", path="x"),)

@@ -213,7 +213,6 @@ def test_top_level_is_refused_with_its_line(text, kind, message, line, bind_text
 
 
 def test_plan_without_launch_is_refused() -> None:
-    """A plan needs launch."""
     with pytest.raises(PlanError, match="there is no launch"):
         parse("A = 1\n")
 
@@ -257,7 +256,6 @@ def test_output_without_a_kernel_is_refused(body, message, bind_text) -> None:
     ],
 )
 def test_wrong_helper_call_is_refused(call, message, bind_text) -> None:
-    """A helper is called as it is defined."""
     helpers = "def half(n):\n    return n // 2\ndef nothing():\n    pass\n"
     with pytest.raises(PlanError) as caught:
         bind_text(f"{helpers}{LAUNCH}    n = {call}\n{GOOD}")

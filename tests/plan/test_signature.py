@@ -59,7 +59,6 @@ def _parameter(declaration: str, language: str = "cuda", **macros: object):
     ],
 )
 def test_parameter_is_read(row) -> None:
-    """A row is the declaration, then name, type, lanes, pointer, const."""
     declaration, *expected = row
     p = _parameter(declaration)
     assert expected == [p.name, p.ctype, p.lanes, p.is_pointer, p.is_const]

@@ -9,8 +9,6 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class SourceCase:
-    """One rule with snippets."""
-
     rule: str
     found: tuple[str, ...]
     passes: tuple[str, ...]

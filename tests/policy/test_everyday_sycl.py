@@ -37,7 +37,6 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def compiler() -> Iterator[Any]:
-    """Return the SYCL compiler, which needs no device."""
     try:
         opened = native.device_kind("sycl").open_compiler()
     except native.NativeError as error:

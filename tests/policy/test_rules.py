@@ -28,7 +28,6 @@ def test_ids_are_unique_and_begin_with_the_subject() -> None:
 
 
 def test_records_of_languages_name_rules_of_some_languages() -> None:
-    """And each of these rules is for one of them."""
     named = {rule for backend in BACKENDS.values() for rule in backend.rules}
 
     assert named == {rule.id for rule in RULES if not rule.is_for_every_language}

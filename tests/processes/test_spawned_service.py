@@ -40,8 +40,6 @@ def _module(process_id: int) -> str:
 
 
 class _Loop:
-    """`kfoundry optimize` on the null device, with what it says."""
-
     def __init__(self, folder: Path, *services: str, evaluations: int) -> None:
         self.folder = folder
         (folder / "relu.py").write_text(TASK)

@@ -34,7 +34,6 @@ static inline void wait_for_copies() { host::finish_copies(STAGES - 2); }
 
 
 def cuda_recipe(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Recipe:
-    """Return the recipe for `model`."""
     graph = read_graph(admission_of(model, inputs))
     return choose_recipe(graph, language=Language.CUDA, device=CUDA_DEVICE)
 
@@ -60,7 +59,6 @@ def bind(
 
 
 def for_host(candidate: BoundCandidate) -> BoundCandidate:
-    """Return `candidate` without assembly."""
     assembly = kernel_text("cuda/kernels/async_copy.cuh")
     code = candidate.device_code.replace(assembly, _HOST_ASYNC_COPY)
     return replace(candidate, device_code=code)

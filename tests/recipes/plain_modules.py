@@ -10,8 +10,6 @@ from torch.nn import functional as F  # noqa: N812  torch's own name for it
 
 
 class Lambda(nn.Module):
-    """A function of inputs and modules."""
-
     def __init__(self, call: Callable[..., Any], **modules: nn.Module) -> None:
         super().__init__()
         self.call = call

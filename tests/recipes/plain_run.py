@@ -30,8 +30,6 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Workload:
-    """A module on inputs of one size."""
-
     model: nn.Module
     inputs: tuple[torch.Tensor, ...]
     outputs: tuple[torch.Tensor, ...]
@@ -106,7 +104,6 @@ def admission_of(workloads: list[Workload], device: DeviceSpec) -> Admission:
 def bound(
     code: str, plan_text: str, workload: Workload, device: DeviceSpec
 ) -> tuple[plans.LaunchSequence, str, dict[str, Any], list[str]]:
-    """Return (launches, device code, its macros, kernels) for one workload."""
     language = device.language.value
     limits = device_limits(device)
     names = name_table(tensor for tensor, _ in workload.named)
@@ -127,8 +124,6 @@ def bound(
 
 @dataclass(frozen=True)
 class Opened:
-    """A device of a kind, with a compiler for it."""
-
     kind: Any
     device: Any
     compiler: Any

@@ -29,8 +29,6 @@ LANES = 128
 
 @dataclass(frozen=True, kw_only=True)
 class OpenCuda:
-    """The first device, with a compiler for it."""
-
     module: Any
     device: Any
     compiler: Any
@@ -76,7 +74,6 @@ class OpenCuda:
 
 @pytest.fixture(scope="module")
 def cuda() -> Iterator[OpenCuda]:
-    """Return the opened device."""
     module = native.device_kind("cuda")
     device = module.open_device(0)
     compiler = module.open_compiler(architecture=device.architecture)

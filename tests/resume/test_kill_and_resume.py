@@ -73,7 +73,6 @@ class _System:
         asyncio.run(wait_until_serving(self.target(service), timeout_s=60))
 
     def optimize(self) -> None:
-        """Start the run, or resume it."""
         what = ["--resume"] if self.is_started else [str(self.folder / "task.py")]
         targets = [
             part

@@ -59,7 +59,6 @@ _VARIABLES = ("TOKEN", "TLS_CA", "TLS_CLIENT_CERT", "TLS_CLIENT_KEY", "INSECURE"
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> TokenFile:
-    """An empty file of tokens."""
     return TokenFile(tmp_path / "tokens.json")
 
 
@@ -90,7 +89,6 @@ async def _error(target: str, patch: pytest.MonkeyPatch, **environment: str) -> 
 async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
     tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No token, a foreign, an expired, a revoked, one of a lower role; and each is in the log."""
     good = tokens.create("ada", Role.RUN, 1)
     expired = tokens.create("old", Role.ADMIN, 0)
     revoked = tokens.create("left", Role.ADMIN, 1)
@@ -191,15 +189,12 @@ async def test_a_token_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch)
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority of a test, whose files are in a folder."""
-
     folder: Path
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
     @classmethod
     def make(cls, folder: Path) -> "Authority":
-        """Make one."""
         folder.mkdir()
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, folder.name)])
@@ -211,7 +206,6 @@ class Authority:
         return authority
 
     def issue(self, name: str) -> tuple[Path, Path]:
-        """Return the files of a certificate for 127.0.0.1, and of its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))

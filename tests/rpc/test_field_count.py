@@ -113,14 +113,10 @@ async def test_a_server_takes_nothing_compressed(tmp_path: Path) -> None:
 
 
 class _Answering(grpc.GenericRpcHandler):
-    """A service that answers each call with the same bytes."""
-
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        """Return the method, whichever it is."""
-
         async def answer(_request: bytes, _context: object) -> bytes:
             return self._data
 

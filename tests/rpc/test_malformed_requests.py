@@ -160,7 +160,6 @@ def no_messages(data: bytes) -> list[bytes]:
 async def channel(
     tmp_path: Path, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[grpc.aio.Channel]:
-    """A channel to all services, with one run in the archive."""
     archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     await archive.create_run(SPEC)
     generator = assembled_in(tmp_path, LiteLlmModels())

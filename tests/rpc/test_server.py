@@ -49,7 +49,6 @@ def _request(plan: str = "nothing", request_id: str = "") -> EvaluationRequest:
 async def serving(
     evaluator: FakeEvaluator, listen: str, options: CallOptions = ONCE
 ) -> AsyncIterator[RemoteEvaluator]:
-    """Serve an evaluator and connect to it."""
     async with running([evaluator_service(evaluator)], listen, grace_s=5.0) as target:
         remote = RemoteEvaluator(target, options)
         try:
@@ -72,7 +71,6 @@ class Gate:
         self.cancelled = asyncio.Event()
 
     async def __call__(self) -> None:
-        """Wait to be opened."""
         self.entered.set()
         try:
             await self.opened.wait()
@@ -231,7 +229,6 @@ async def test_deadline_ends_call_and_handler(listen: str) -> None:
 
 
 async def test_sixteen_calls_run_at_once(listen: str) -> None:
-    """No call waits for another."""
     barrier = asyncio.Barrier(16)
 
     async def meet() -> None:
@@ -343,7 +340,6 @@ async def test_restarted_service_is_found_again(listen: str) -> None:
 
 @pytest.mark.parametrize("target", ["unix:/nowhere/s", "127.0.0.1:1"])
 async def test_unreachable_service_is_named(target: str) -> None:
-    """The error names the target."""
     evaluator = RemoteEvaluator(target, ONCE)
     with pytest.raises(ServiceUnavailableError, match=target) as caught:
         await evaluator.capabilities()

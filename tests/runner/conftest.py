@@ -143,14 +143,12 @@ class Candidate:
             close_descriptors(descriptors)
 
     def fill_pool(self, wanted_bytes: int = 1 << 20, *, number: int = 0) -> PoolReady:
-        """Make the pool."""
         request = PoolRequest(
             workload=WORKLOAD, wanted_bytes=wanted_bytes, limit_bytes=1 << 28, number=number
         )
         return self.ask(request, PoolReady)
 
     def time(self, *, keep_count: int = 2, redraw_key: int = 0, number: int = 0) -> TimeReply:
-        """Take a short measurement."""
         settings = MeasurementSettings(
             seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key
         )
@@ -161,7 +159,6 @@ class Candidate:
             return self.ask(request, TimeReply, descriptors=(call_draws,))
 
     def step_times(self) -> StepTimes:
-        """Return how the time divides."""
         request = StepTimesRequest(
             workload=WORKLOAD, kernels=self.loaded.workloads[0].kernels, flush_bytes=1 << 16
         )

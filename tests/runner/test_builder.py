@@ -45,7 +45,6 @@ def launch(x, out):
 
 @pytest.fixture
 def builder(starter):
-    """A builder for an architecture that no device here has."""
     process, ready = starter.start(BUILDER, kind="cuda", index=0, architecture="sm_90")
     if ready.unavailable:
         pytest.skip(f"NVRTC: {ready.unavailable}")

@@ -30,14 +30,12 @@ def launch(*buffers: int) -> Launch:
 
 
 def call(operand: int, output: int) -> LibraryCall:
-    """Return a library call of one operand."""
     shape = (SIZE // 4,)
     operands = (TensorOperand(index=operand, shape=shape),)
     return LibraryCall(op="mm", arguments=operands, keywords=(), output=output, line=1)
 
 
 def copies(buffers, *steps, choice: int = 0, outputs=("out",)):
-    """Return what takes the place of the steps."""
     sequence = LaunchSequence(buffers=tuple(buffers), steps=steps)
     return copies_for_kernels(sequence, outputs, choice=choice)
 

@@ -41,7 +41,6 @@ class ZeroDraw(HostDraw):
     """A draw that is memory of the runner's own."""
 
     def descriptors(self) -> tuple[int, ...]:
-        """Return none."""
         return ()
 
 

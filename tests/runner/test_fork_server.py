@@ -52,7 +52,6 @@ time.sleep(60)
 
 @pytest.fixture
 def unwrapped() -> Iterator[LockedStarter]:
-    """Yield a starter that has no bubblewrap."""
     launcher = ProcessLauncher()
     starter = LockedStarter(EvaluatorSettings(use_bubblewrap=False), launcher)
     yield starter

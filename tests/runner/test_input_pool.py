@@ -24,11 +24,9 @@ class DeviceOfTests:
         self.copied_bytes = 0
 
     def open_shared(self, handle: bytes, size_bytes: int) -> _core.SharedBuffer:
-        """Map the buffer."""
         return _core.SharedBuffer.open(int.from_bytes(handle, "big"), size_bytes)
 
     def copy(self, to: int, from_: int, size_bytes: int) -> None:
-        """Copy, and count."""
         self.copied_bytes += size_bytes
         _core.copy(to, from_, size_bytes)
 
@@ -37,11 +35,9 @@ class DeviceOfTests:
         return _core.SharedBuffer.create(size_bytes)
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
-        """Fill a range."""
         _core.fill(address, size_bytes, byte)
 
     def fill_all(self, ranges: tuple[tuple[int, int, int], ...]) -> None:
-        """Fill ranges."""
         for row in ranges:
             self.fill(*row)
 

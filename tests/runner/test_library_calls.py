@@ -140,7 +140,6 @@ def test_a_decoy_is_what_is_left_without_kernels(sycl):
 
 
 def test_a_call_that_the_task_does_not_allow_is_a_plan_error(sycl):
-    """The line is the call's."""
     plan, shapes, _ = CASES["linear"]
     candidate = sycl.load(_text(plan), draw_inputs(**shapes), library_ops=("conv2d",))
     assert candidate.loaded.outcome is EvaluationOutcome.PLAN_ERROR
@@ -148,7 +147,6 @@ def test_a_call_that_the_task_does_not_allow_is_a_plan_error(sycl):
 
 
 def test_the_runner_is_locked_in_and_says_why_without_bubblewrap(sycl):
-    """A forked runner has Landlock and seccomp."""
     plan, shapes, _ = CASES["linear"]
     isolation = sycl.load(_text(plan), draw_inputs(**shapes), library_ops=OPS).ready.isolation
     assert {"landlock", "seccomp"} <= set(isolation.mechanisms)

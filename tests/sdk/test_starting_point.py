@@ -29,8 +29,6 @@ CODE = "__global__ void relu(float* x) { /* fast */ }\n"
 
 
 class BindingEvaluator(FakeEvaluator):
-    """Variant 3 does not bind."""
-
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         evaluation = await super().evaluate(request)
         if "variant 3" in request.source.device_code:

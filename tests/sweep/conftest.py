@@ -93,12 +93,10 @@ def candidate(tune: str, *, body: str = STORE, require: str = "pass") -> str:
 
 
 def settings(result: ConfigurationResult) -> dict[str, str]:
-    """Return a result's configuration."""
     return {s.name: s.value for s in result.configuration}
 
 
 def configuration(**values: object) -> Configuration:
-    """Return a configuration."""
     return Configuration(
         settings=tuple(Setting(name=name, value=str(value)) for name, value in values.items())
     )
@@ -120,7 +118,6 @@ class Swept:
         self._runner = runner
 
     def __call__(self, text: str, **others: object) -> list[ConfigurationResult]:
-        """Return all results of a sweep."""
         fields = {"task": TASK, "device": "sycl:0", "limits": LIMITS} | others
         request = SweepRequest(source=split(text), **fields)  # type: ignore[arg-type]
 

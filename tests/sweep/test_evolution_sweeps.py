@@ -39,8 +39,6 @@ SPACE = 8
 
 
 class TunedGenerator(FakeGenerator):
-    """Proposes candidates of one family."""
-
     async def propose(self, request: ProposalRequest) -> Proposal:
         proposal = await super().propose(request)
         assert proposal.candidate is not None

@@ -31,8 +31,6 @@ def missing() -> str:
 
 
 class Browser:
-    """One window."""
-
     def __init__(self, session: str) -> None:
         self._session = session
 
@@ -46,7 +44,6 @@ class Browser:
         return _ask(f"{self._session}/execute/sync", body)
 
     def wait(self, script: str, *arguments: object, seconds: float = 30.0) -> Any:
-        """Return the first true value of a script."""
         end = time.monotonic() + seconds
         while not (value := self.run(script, *arguments)):
             if time.monotonic() > end:
@@ -75,7 +72,6 @@ class Browser:
         )
 
     def press(self, selector: str, key: str) -> None:
-        """Press a key on an element."""
         script = "document.querySelector(arguments[0]).dispatchEvent("
         script += "new KeyboardEvent('keydown', {key: arguments[1], bubbles: true}))"
         self.run(script, selector, key)
@@ -101,7 +97,6 @@ class Browser:
         )
 
     def picture(self, path: Path) -> None:
-        """Write what is shown as a PNG."""
         shot = self.devtools("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(shot["data"]))
 

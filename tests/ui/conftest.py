@@ -98,7 +98,6 @@ def address(data: Path) -> Iterator[str]:
 
 @contextmanager
 def served(targets: Targets) -> Iterator[str]:
-    """Serve the page in a thread; yields its address with the token."""
     started = threading.Event()
     found: dict[str, Any] = {}
 
@@ -121,7 +120,6 @@ def served(targets: Targets) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser's window."""
     reason = missing()
     if reason:
         pytest.skip(reason)

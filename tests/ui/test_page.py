@@ -33,7 +33,6 @@ def page(window: Browser, address: str) -> Iterator[Browser]:
 
 
 def go(page: Browser, route: str) -> None:
-    """Go to a view of the page."""
     page.run("location.hash = arguments[0]", route)
 
 

@@ -28,7 +28,6 @@ class Client:
         self.cookie = ""
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
-        """Return an answer, whose body is read already."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         sent = {"Host": self.host, "Cookie": self.cookie} | {
             name.replace("_", "-"): value for name, value in headers.items()

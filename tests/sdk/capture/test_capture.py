@@ -295,7 +295,6 @@ _CPU = DeviceSpec(
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Capture, Path]:
-    """A captured script, and the folder of its tasks."""
     folder = tmp_path_factory.mktemp("script")
     program = folder / "program.py"
     program.write_text(_SCRIPT)

@@ -27,7 +27,6 @@ TASK = Task(name="t", reference="class Model: ...", workloads=(Workload(name="de
 
 
 def device(model: str = "fast", **facts: str | int) -> DeviceSpec:
-    """A device of a model; devices of one model are of one class."""
     spec = DeviceSpec(
         id="null:0",
         language=Language.SYCL,
@@ -93,17 +92,14 @@ class Host:
         self.away = None
 
     async def capabilities(self) -> Capabilities:
-        """Return its one device."""
         self._check()
         return await self._fake().capabilities()
 
     async def admit(self, task: Task, device: str = "") -> Admission:
-        """Admit every task."""
         self._check()
         return await self._fake().admit(task, device)
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Judge one candidate."""
         self._check()
         self.judged.append(request)
         if request.source.plan in self.deadly:
@@ -131,7 +127,6 @@ class Host:
         return ()
 
     async def close(self) -> None:
-        """Note it."""
         self.is_closed = True
 
     def _check(self) -> None:
@@ -145,5 +140,4 @@ class Host:
 def fleet_of(
     hosts: dict[str, Host], options: FleetOptions = QUICK, source: Source | None = None
 ) -> Fleet:
-    """A fleet of hosts by address."""
     return Fleet(source or FixedSource(tuple(hosts)), lambda address: hosts[address], options)

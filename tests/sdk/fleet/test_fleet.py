@@ -67,7 +67,6 @@ async def test_a_task_stays_on_its_class() -> None:
 
 
 async def test_a_call_of_a_lost_host_is_repeated_elsewhere_with_its_id() -> None:
-    """The verdict is of the host that gave one, and there is one."""
     hosts = {"a:1": Host(), "b:1": Host()}
     fleet = fleet_of(hosts)
     hosts["a:1"].opened.clear()

@@ -97,7 +97,6 @@ def test_a_file_that_is_none_says_where(tmp_path: Path, text: str, fault: str) -
 
 
 def test_a_target_is_one_evaluator_or_a_fleet() -> None:
-    """A comma, or a file of YAML, makes a fleet."""
     assert fleet_source("gpuhost:50051") is None
     assert fleet_source("local") is None
     assert isinstance(fleet_source("fleet.yaml"), FileSource)

@@ -40,7 +40,6 @@ SPEC = run_spec(strategy="best_of_n")  # the candidate's number is that of its s
 async def _evolve(
     archive: LocalArchive, evaluator: FakeEvaluator, evaluations: int = 20
 ) -> tuple[RunResult, list[VerdictEvent]]:
-    """Return how a run ended, and what its end added."""
     events: list[Event] = []
     evolution = Evolution(
         evaluator=evaluator,

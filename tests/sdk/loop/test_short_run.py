@@ -76,8 +76,6 @@ class ScriptedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ShortRun:
-    """What came of one run."""
-
     ended: RunResult
     archived: tuple[ArchivedEvaluation, ...]
     use: dict[str, int]

@@ -38,7 +38,6 @@ class Scripted:
         )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Return the next candidate."""
         self._count += 1
         text = CANDIDATE.format(number=3 * self._count + 1, tune="", block=16)
         if self.writes_edits:
@@ -58,7 +57,6 @@ class Scripted:
 
 
 async def propose(archive: LocalArchive, generator: Generator) -> Proposed:
-    """Select, and have a candidate proposed."""
     selection = await archive.select("recorded")
     proposal = await generator.propose(
         ProposalRequest(
@@ -95,7 +93,6 @@ def hand_written(words: str) -> Candidate:
 
 
 async def evaluate(candidate: Candidate) -> Evaluation:
-    """Return the verdict on a candidate."""
     return await UnevenEvaluator().evaluate(
         EvaluationRequest(task=SPEC.task, device=SPEC.device, source=candidate.source)
     )

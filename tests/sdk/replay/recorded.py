@@ -116,8 +116,6 @@ class UnevenEvaluator(FakeEvaluator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A run and where it lies."""
-
     folder: Path
 
     @property

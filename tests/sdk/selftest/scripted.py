@@ -34,7 +34,6 @@ def candidate(script: str, *, language: str = "sycl") -> str:
 def write_cases(
     folder: Path, expected: Mapping[str, Any], texts: Mapping[str, str], *tasks: str
 ) -> Path:
-    """Write a case folder with these tasks; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in tasks:
         (folder / f"{name}.py").write_text(TASK)

@@ -21,7 +21,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _cases(place: Path, name: str, expected: dict[str, Any]) -> Path:
-    """Write a folder with a right candidate and a wrong one; returns it."""
     folder = place / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -14,14 +14,11 @@ Faulty = Callable[[HostMemory, dict[str, Any]], Any]
 
 
 class _FaultyMemory(HostMemory):
-    """Host memory whose comparison has a fault."""
-
     def __init__(self, fault: Faulty) -> None:
         super().__init__()
         self._fault = fault
 
     def compare(self, **arguments: Any) -> Any:
-        """Compare with the fault."""
         return self._fault(HostMemory(), arguments)
 
 

@@ -27,8 +27,6 @@ EVALUATIONS = 6
 
 
 class TwoDevices(FakeEvaluator):
-    """Has two devices."""
-
     async def capabilities(self) -> Capabilities:
         found = await super().capabilities()
         (one,) = found.devices
@@ -39,7 +37,6 @@ class TwoDevices(FakeEvaluator):
 
 
 def plan_of(count: int, *, whole: WholeBudget | None = None, **fields: object) -> SuitePlan:
-    """Return a plan of `count` tasks, t0 and so on, on both devices."""
     tasks = tuple(Task(name=f"t{i}", reference=f"class Model: n = {i}\n") for i in range(count))
     plan = SuitePlan(
         name="small",
@@ -55,7 +52,6 @@ def plan_of(count: int, *, whole: WholeBudget | None = None, **fields: object) -
 
 
 def services_in(folder: Path, **others: object) -> Services:
-    """Return fakes, with an archive in `folder`; `others` stand for some of them."""
     services = Services(
         evaluator=TwoDevices(),
         archive=LocalArchive(f"sqlite:///{folder / 'runs.db'}"),

@@ -27,7 +27,6 @@ def get_init_inputs():
 
 
 def write_files(folder: Path, files: dict[str, str]) -> Path:
-    """Write files by their relative paths into `folder`, and return it."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +35,6 @@ def write_files(folder: Path, files: dict[str, str]) -> Path:
 
 
 def imported(tmp_path: Path, files: dict[str, str], format_name: str = "auto") -> ImportedSuite:
-    """Write a suite into `tmp_path`/suite and import it into `tmp_path`/out."""
     folder = write_files(tmp_path / "suite", files)
     return import_suite(folder, tmp_path / "out", format_name=format_name)
 
