@@ -5,18 +5,20 @@ Pure: source and name tables in, texts out. `work.py` hands them to the compiler
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from evaluator_svc.languages import Toolchain
 from evaluator_svc.messages.locked import (
     ReadCandidateReply,
     ReadCandidateRequest,
     TranslationUnit,
+    WorkloadNames,
 )
 from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source
-from evaluator_svc.processes.binding import uses_library
+from evaluator_svc.processes.binding import bind_workload, uses_library
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -27,6 +29,9 @@ from kernel_foundry.plan.macros import translation_unit
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.signature import kernels
 from kernel_foundry.plan.tree import Plan, TuneValue
+
+_MOST_OPTIONAL: Final = 4
+"""Units for optional workloads alone: building one takes longer than all else of a verdict."""
 
 T = TypeVar("T")
 
@@ -59,11 +64,12 @@ def read_candidate(request: ReadCandidateRequest, toolchain: Toolchain) -> ReadC
     findings = _check_policy(request.source, plan)
     checked = time.perf_counter()
     configuration = _planned(lambda: chosen_values(plan, request.configuration))
-    units, unit_of_workload = _planned(lambda: _units(request, plan, configuration, toolchain))
+    found = _planned(lambda: _units(request, plan, configuration, toolchain))
     return ReadCandidateReply(
         configuration=settings_of(configuration),
-        units=units,
-        unit_of_workload=unit_of_workload,
+        units=found.units,
+        unit_of_workload=found.of_workload,
+        left_out=found.left_out,
         parse_ms=1e3 * (parsed - started + time.perf_counter() - checked),
         policy_ms=1e3 * (checked - parsed),
         uses_library=uses_library(plan),
@@ -104,30 +110,83 @@ def plan_refused(error: PlanError) -> CandidateRefusedError:
     return CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (plan_finding(error),))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Units:
+    units: tuple[TranslationUnit, ...]
+    of_workload: tuple[int, ...]
+    left_out: tuple[str, ...]
+
+
 def _units(
     request: ReadCandidateRequest,
     plan: Plan,
     configuration: Mapping[str, TuneValue],
     toolchain: Toolchain,
-) -> tuple[tuple[TranslationUnit, ...], tuple[int, ...]]:
-    units: dict[TranslationUnit, int] = {}
-    unit_of_workload = []
-    limits = device_limits(request.device)
-    code, language = request.source.device_code, request.source.language.value
-    options = toolchain.options_of(code)
+) -> _Units:
+    """Return the units of the workloads that the plan takes.
+
+    Spare workloads are left out if another optional one has a unit that is built in any case, and
+    optional ones if that many units are built for others.
+    """
+    known: dict[TranslationUnit, int] = {}
+    of_workload: list[int] = []
+    left_out: list[str] = []
+    needed_count, is_served = 0, False
     for workload in request.workloads:
-        table = name_table(workload.tensors, workload.scalars)
-        try:
-            macros = {**configuration, **constants(plan, table, configuration, limits)}
-        except PlanError:
-            if not workload.is_optional or not units:
-                raise
-            unit_of_workload.append(0)  # the runner finds the same, and leaves it out
+        unit = None
+        if not (workload.is_spare and is_served):
+            unit = _unit_of_taken(request, workload, plan, configuration, toolchain)
+        is_extra = workload.is_optional and unit not in known
+        if unit is None or (is_extra and len(known) - needed_count >= _MOST_OPTIONAL):
+            left_out.append(workload.workload)
+            of_workload.append(0)
             continue
-        unit = TranslationUnit(
-            source=translation_unit(code, macros, toolchain.prelude, language),
-            options=options,
-            kernels=tuple(k.name for k in kernels(code, language, macros)),
-        )
-        unit_of_workload.append(units.setdefault(unit, len(units)))
-    return tuple(units), tuple(unit_of_workload)
+        of_workload.append(known.setdefault(unit, len(known)))
+        if not workload.is_optional:
+            needed_count = len(known)
+        is_served |= workload.is_optional and of_workload[-1] < needed_count
+    return _Units(units=tuple(known), of_workload=tuple(of_workload), left_out=tuple(left_out))
+
+
+def _unit_of_taken(
+    request: ReadCandidateRequest,
+    workload: WorkloadNames,
+    plan: Plan,
+    configuration: Mapping[str, TuneValue],
+    toolchain: Toolchain,
+) -> TranslationUnit | None:
+    """Return a workload's unit; None if it is optional and the plan refuses it."""
+    try:
+        unit = _unit(request, workload, plan, configuration, toolchain)
+        if workload.is_optional:
+            # What the runner will be refused need not be built.
+            bind_workload(
+                plan,
+                workload,
+                source=request.source,
+                configuration=settings_of(configuration),
+                device=request.device,
+                library_ops=request.library_ops,
+            )
+    except PlanError:
+        if not workload.is_optional:
+            raise
+        return None
+    return unit
+
+
+def _unit(
+    request: ReadCandidateRequest,
+    workload: WorkloadNames,
+    plan: Plan,
+    configuration: Mapping[str, TuneValue],
+    toolchain: Toolchain,
+) -> TranslationUnit:
+    code, language = request.source.device_code, request.source.language.value
+    table, limits = name_table(workload.tensors, workload.scalars), device_limits(request.device)
+    macros = {**configuration, **constants(plan, table, configuration, limits)}
+    return TranslationUnit(
+        source=translation_unit(code, macros, toolchain.prelude, language),
+        options=toolchain.options_of(code),
+        kernels=tuple(k.name for k in kernels(code, language, macros)),
+    )

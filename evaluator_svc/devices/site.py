@@ -306,7 +306,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 22",
+            "admission 23",
             task.digest,
             *self._identity(),
             _torch_version(),

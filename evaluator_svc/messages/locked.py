@@ -139,6 +139,8 @@ class WorkloadNames:
     scalars: tuple[NamedScalar, ...]
     is_optional: bool = False
     """A plan, or a compiler, that refuses it leaves it out, and the others go on."""
+    is_spare: bool = False
+    """An optional one that is of use only where no other optional one is taken."""
 
 
 # Supervisor to builder, and back.
@@ -152,6 +154,9 @@ class ReadCandidateRequest:
     configuration: tuple[Setting, ...]
     device: DeviceSpec
     workloads: tuple[WorkloadNames, ...]
+    """Optional ones last, and spare ones behind the other optional ones."""
+    library_ops: tuple[str, ...] = ()
+    """Library calls that the task allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +184,9 @@ class ReadCandidateReply:
     """Whether the plan makes library calls: its runner needs torch."""
     findings: tuple[Finding, ...] = ()
     """What the policy's rules found in source and plan; none refuses."""
+    left_out: tuple[str, ...] = ()
+    """Optional workloads, by name, that the plan refuses, that are of no use or too many to build
+    for; the first unit is said to be theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,8 @@ def _parsed(answer: ReadCandidateReply, request: Any) -> None:
     units = answer.unit_of_workload
     _require(len(units) == len(request.workloads), "units for other workloads")
     _require(set(units) == set(range(len(answer.units))), "units that are not there")
+    optional = {names.workload for names in request.workloads if names.is_optional}
+    _require(set(answer.left_out) <= optional, "workloads that may not be left out")
 
 
 @_check.register

@@ -197,6 +197,7 @@ class CandidateEvaluation:
                 tensors=w.tensors,
                 scalars=w.scalars,
                 is_optional=w.is_generated,
+                is_spare=w.is_spare,
             )
             for w in (*self._workloads, *self._parts.generated)
         )

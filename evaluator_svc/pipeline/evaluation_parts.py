@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import partial
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import BoundWorkload, CandidateFailure
@@ -74,7 +75,9 @@ class EvaluationParts:
         """Try inputs that a candidate may decline without a fault."""
         untried = self.context.admission.untried
         trials = GeneratedTrials(self.generated, self.context.draft, bound, untried)
-        failure = correctness.try_generated(trials)
+        failure = correctness.try_generated(
+            trials, partial(self.ranges.run_generated, runner, correctness.assess_precision)
+        )
         if failure is not None or trials.is_runner_lost:
             return failure
         return self.ranges.run(runner, correctness.assess_precision, binding=False)

@@ -48,7 +48,7 @@ class LoadedConfiguration:
         inputs: Mapping[str, WorkloadInputs],
         hidden: Callable[[], Iterable[CoveredRange]],
     ) -> None:
-        """Bind the plan to every workload.
+        """Bind the plan to every workload, and to a spare one if it takes no other optional one.
 
         Args:
             plan: The candidate's.
@@ -59,7 +59,10 @@ class LoadedConfiguration:
             PlanError: it does not fit a workload that is not optional.
         """
         request = self._request
+        is_other_bound = False
         for names, unit in zip(request.workloads, request.unit_of_workload, strict=True):
+            if names.is_spare and is_other_bound:
+                continue
             try:
                 sequence = bind_workload(
                     plan,
@@ -73,6 +76,7 @@ class LoadedConfiguration:
                 if not names.is_optional:
                     raise
                 continue
+            is_other_bound |= names.is_optional
             self._units[names.workload] = unit
             self.workloads[names.workload] = LoadedWorkload(
                 self._opened,

@@ -5,7 +5,7 @@ no divisor of the timed sizes is left. The second keeps the divisors and has lar
 any timed workload, as far as that is cheap; sizes for which it is not are larger in the first one.
 The third has odd sizes a little above the largest timed ones, and so shows what a kernel does for
 large sizes only. Numbers among forward's arguments change in the first. The same task always gets
-the same workloads.
+the same workloads. Those with one long axis and tiny sizes are in `long_axes.py`.
 """
 
 import math
@@ -64,7 +64,7 @@ def generated_workloads(
         return ()
     larger = _larger_kept(groups)
     odd = _odd(groups, larger)
-    smaller = _smaller_kept(groups)
+    smaller = smaller_kept(groups)
     few = [v if g.value >= SMALL else g.value for g, v in zip(groups, odd, strict=True)]
     alone = (
         [b if place == other else a for other, a in enumerate(smaller)]
@@ -72,15 +72,15 @@ def generated_workloads(
     )
     ways = (
         [
-            _workload(groups, odd, numbers),
-            _workload(groups, odd),
-            _workload(groups, few),
-            *(_workload(groups, values) for values in alone),
-            *(_workload(groups, smaller, [number]) for number in numbers),
+            workload_of(groups, odd, numbers),
+            workload_of(groups, odd),
+            workload_of(groups, few),
+            *(workload_of(groups, values) for values in alone),
+            *(workload_of(groups, smaller, [number]) for number in numbers),
         ],
-        [_workload(groups, larger), _workload(groups, smaller)] if groups else [],
+        [workload_of(groups, larger), workload_of(groups, smaller)] if groups else [],
     )
-    timed = _workload(groups, [group.value for group in groups])
+    timed = workload_of(groups, [group.value for group in groups])
     kept = (tuple(dict.fromkeys(w for w in several if w != timed)) for several in ways)
     return tuple(several for several in kept if several)
 
@@ -102,7 +102,7 @@ def beside_largest(task: Task, groups: Sequence[SizeGroup]) -> tuple[Workload, .
         [b if place == other else a for other, a in enumerate(values)]
         for place, b in enumerate(near)
     )
-    return tuple(dict.fromkeys(_workload(groups, sizes) for sizes in (near, *alone)))
+    return tuple(dict.fromkeys(workload_of(groups, sizes) for sizes in (near, *alone)))
 
 
 def generated_workload(task: Task, name: str) -> Workload | None:
@@ -157,8 +157,8 @@ def _odd(groups: Sequence[SizeGroup], other: Sequence[int]) -> list[int]:
     return values
 
 
-def _smaller_kept(groups: Sequence[SizeGroup]) -> list[int]:
-    """Return smaller sizes that the same powers of two divide."""
+def smaller_kept(groups: Sequence[SizeGroup]) -> list[int]:
+    """Return smaller sizes that the same powers of two divide; the same where there is none."""
     taken: set[int] = set()
     values = []
     for group in groups:
@@ -169,12 +169,17 @@ def _smaller_kept(groups: Sequence[SizeGroup]) -> list[int]:
 
 def _larger_kept(groups: Sequence[SizeGroup]) -> list[int]:
     """Return sizes that the same powers of two divide, as many of them larger as cost little."""
-    values = _smaller_kept(groups)
+    values = smaller_kept(groups)
     for place in sorted(range(len(groups)), key=lambda index: groups[index].value):
         larger = [*values[:place], _kept_above(groups[place].value), *values[place + 1 :]]
         if _fits(larger):
             values = larger
     return values
+
+
+def kept_divisor(value: int) -> int:
+    """Return the largest power of two that divides a size, of those that are kept."""
+    return math.gcd(value, _BLOCK)
 
 
 def _fits(values: Sequence[int]) -> bool:
@@ -193,13 +198,13 @@ def _odd_above(value: int, taken: set[int]) -> int:
 
 
 def _kept_above(value: int) -> int:
-    block = math.gcd(value, _BLOCK)
+    block = kept_divisor(value)
     return _rounded(value) // block * block + block
 
 
 def _kept_below(value: int, taken: set[int]) -> int:
     """Return a smaller size with its powers of two; 0 if there is none."""
-    block = math.gcd(value, _BLOCK)
+    block = kept_divisor(value)
     odd = (n * block for n in range(1, value // block, 2))
     least = min(SMALL, value)
     return next((n for n in odd if n >= least and n not in taken), 0)
@@ -215,9 +220,10 @@ def _kept_step(value: int, _: random.Random) -> int:
     return _kept_above(value) - value
 
 
-def _workload(
+def workload_of(
     groups: Sequence[SizeGroup], values: Sequence[int], numbers: Sequence[Size] = ()
 ) -> Workload:
+    """Return the workload in which each group has its value, and arguments other numbers."""
     given: Mapping[str, int] = {
         key: value for group, value in zip(groups, values, strict=True) for key in group.keys
     }

@@ -220,6 +220,8 @@ class WorkloadAdmission:
     torch does not count, the outputs alone."""
     is_generated: bool = False
     """A held-out workload that the task file does not name; a plan may say that it is not meant."""
+    is_spare: bool = False
+    """A generated one that is tried only where a plan takes none of the others."""
     value_ranges: tuple[ValueRange, ...] = ()
     """What candidates are tried on besides ordinary inputs: on the smallest workload and on all
     that are timed."""

@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 from evaluator_svc.sizes.generated_workloads import SizeGroup, beside_largest
+from evaluator_svc.sizes.long_axes import long_axis_workloads
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task, Workload
 
 _BY_FOURS = """```sycl
@@ -35,9 +37,22 @@ def _compared(evaluation: Evaluation) -> dict[str, CheckResult]:
     return {check.workload: check.result for check in checks}
 
 
+_GROUPS = (SizeGroup(keys=("ROWS",), value=64), SizeGroup(keys=("COLS",), value=96))
+
+
 def _beside(task: Task) -> str:
-    groups = [SizeGroup(keys=("ROWS",), value=64), SizeGroup(keys=("COLS",), value=96)]
-    return beside_largest(task, groups)[0].name
+    return beside_largest(task, _GROUPS)[0].name
+
+
+def _long(task: Task) -> list[Workload]:
+    return [ways[0] for ways in long_axis_workloads(task, _GROUPS)]
+
+
+def _taken(workload: Workload, *, by_columns: bool) -> CheckResult:
+    """Return whether a candidate made for fours passes: of columns, or of all elements."""
+    rows, cols = (size.value for size in workload.sizes)
+    is_taken = (cols if by_columns else rows * cols) % 4 == 0
+    return CheckResult.PASSED if is_taken else CheckResult.SKIPPED
 
 
 @pytest.fixture
@@ -53,6 +68,7 @@ def test_a_kernel_for_all_sizes_is_compared_on_generated_ones(judged, task):
         "ROWS=31,COLS=61": CheckResult.PASSED,
         "ROWS=128,COLS=160": CheckResult.PASSED,
         _beside(task): CheckResult.PASSED,
+        **{workload.name: CheckResult.PASSED for workload in _long(task)},
     }
     generated = [w for w in evaluation.workloads if w.workload != "default"]
     assert all(w.held_out and w.timing is None for w in generated)
@@ -85,6 +101,7 @@ def test_a_kernel_that_says_what_it_is_made_for_passes(judged, task, claim, head
         "ROWS=31,COLS=61": CheckResult.SKIPPED,
         "ROWS=128,COLS=160": CheckResult.PASSED,
         _beside(task): CheckResult.SKIPPED,
+        **{w.name: _taken(w, by_columns=bool(head)) for w in _long(task)},
     }
 
 
@@ -94,6 +111,72 @@ def test_a_plan_that_takes_no_generated_size_is_known_for_the_tasks_own_alone(ju
     assert evaluation.passed, evaluation.findings
     notes = [c.note for c in evaluation.checks if c.kind is CheckKind.COMPARISON]
     assert sum("no sizes but the task's own" in note for note in notes) == 1
+
+
+_WHOLE_BLOCKS = "require(rows % 32 == 0 and cols % 96 == 0)"
+
+
+@pytest.mark.parametrize(
+    ("head", "count", "outcome"),
+    [
+        pytest.param("", "rows * cols", EvaluationOutcome.PASSED, id="right"),
+        pytest.param(
+            "",
+            "max(rows * cols // 6144 * 6144, 64)",
+            EvaluationOutcome.WRONG_RESULT,
+            id="for 64 rows",
+        ),
+        pytest.param(
+            'CONST = {"DIM": "x.shape[0]"}',
+            "max(rows * cols // 6144 * 6144, 64)",
+            EvaluationOutcome.WRONG_RESULT,
+            id="for 64 rows, built anew",
+        ),
+    ],
+)
+def test_a_plan_that_asks_for_more_than_generated_sizes_have_meets_another(
+    judged, task, head, count, outcome
+):
+    text = (
+        _BY_FOURS.format(claim="", head=head, require="")
+        .replace("rows * cols // 4 * 4", count)
+        .replace("rows, cols = x.shape", f"rows, cols = x.shape\n    {_WHOLE_BLOCKS}")
+    )
+    evaluation = judged(text, task=task)
+    assert evaluation.outcome is outcome, evaluation.findings
+    compared = _compared(evaluation)
+    assert compared["ROWS=32,COLS=96"] is (
+        CheckResult.PASSED if evaluation.passed else CheckResult.FAILED
+    )
+    assert "" not in compared
+
+
+_FLAT_TAIL = """```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void scaled_relu(const float* __restrict__ x, const float* __restrict__ weight,
+                 float* __restrict__ out, int count, int cols) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0), col = i % cols;
+  if (i >= count) return;
+  const float v = sycl::fmax(x[i], 0.0f);
+  out[i] = (col < cols / 16 * 16 ? v : sycl::fmin(v, 9.0f)) * weight[col];
+}
+```
+
+```python
+def launch(x, weight, out):
+    rows, cols = x.shape
+    scaled_relu[cdiv(rows * cols, 64), 64](x, weight, out, rows * cols, cols)
+```
+"""
+
+
+def test_unusual_values_are_tried_where_a_size_is_odd(judged, task):
+    """All columns of the task's own sizes are in whole sixteens."""
+    evaluation = judged(_FLAT_TAIL, task=task)
+    assert evaluation.outcome is EvaluationOutcome.WRONG_RESULT
+    finding = evaluation.findings[0]
+    assert (finding.kind, "ROWS=31,COLS=61" in finding.message) == (FindingKind.VALUE_RANGE, True)
+    assert _compared(evaluation)["ROWS=31,COLS=61"] is CheckResult.PASSED
 
 
 def test_declared_sizes_are_none_to_refuse(judged):

@@ -14,10 +14,9 @@ from evaluator_svc.judge.admission.answer_check import (
     settle_exact,
 )
 from evaluator_svc.judge.admission.generated_admissions import (
-    admissions_beside_largest,
+    admissions_of_other_sizes,
     changeable_sizes,
     changed_kinds,
-    generated_admissions,
 )
 from evaluator_svc.judge.admission.stages import Stages
 from evaluator_svc.judge.admission.untried import untried_arguments
@@ -174,17 +173,24 @@ def admit_task(
     with stages.stage("generated"), threads_for(prepared), keeping_sets(prepared):
         if not found.refusals:
             sizes = changeable_sizes(task, prepared)
-            workloads += generated_admissions(
-                task, sizes, prepared, device, peaks, prepare, answers.tolerance, memory
-            )
-            workloads += admissions_beside_largest(
-                task, sizes, prepared, workloads, measured, prepare
+            workloads += admissions_of_other_sizes(
+                task,
+                sizes,
+                prepared,
+                workloads,
+                measured,
+                value_ranges.get(smallest or "", ()),
+                device=device,
+                peaks=peaks,
+                prepare=prepare,
+                tolerance=answers.tolerance,
+                memory=memory,
             )
             untried = untried_arguments(task, sizes, prepared, workloads)
     workloads = [
         replace(
             workload,
-            value_ranges=value_ranges.get(workload.workload, ()),
+            value_ranges=value_ranges.get(workload.workload, workload.value_ranges),
             baselines=measured.get(workload.workload, ()),
         )
         for workload in workloads

@@ -1,21 +1,26 @@
-"""Admissions of workloads that a task does not name: of other sizes, and beside its largest one.
+"""Admissions of workloads that a task does not name: of other sizes, and near its largest one.
 
 Whether the task can be judged on such sizes is in `other_sizes.py`, which sizes change together in
 `size_groups.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS
 from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
+from evaluator_svc.judge.admission.value_ranges import find_generated_ranges
 from evaluator_svc.judge.admission.workload_admission import exported_program, workload_admission
 from evaluator_svc.judge.baselines import EAGER
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.sizes.generated_workloads import beside_largest, generated_workloads
-from kernel_foundry.domain.admission import WorkloadAdmission
+from evaluator_svc.sizes.long_axes import long_axis_workloads
+from evaluator_svc.sizes.spare_workloads import spare_workloads
+from kernel_foundry.domain.admission import TensorRole, ValueRange, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.task import Task, Tolerance, Workload
@@ -23,6 +28,8 @@ from kernel_foundry.errors import TaskInvalidError
 
 _BESIDE_BYTES: Final = {True: 1 << 31, False: 1 << 27}
 """Most inputs, parameters and outputs of a workload beside the largest, on a GPU and a CPU…"""
+_LEAST_ELEMENTS: Final = 3
+"""Of an output of tiny sizes, if it has as many otherwise."""
 _BESIDE_NS: Final = 1e8
 """…and the longest that eager PyTorch may take there: judging it costs a few times that."""
 
@@ -45,31 +52,115 @@ def changeable_sizes(task: Task, prepared: Sequence[PreparedWorkload]) -> SizeGr
     return find_size_groups(task, prepared[0])
 
 
-def generated_admissions(
+def admissions_of_other_sizes(
     task: Task,
     sizes: SizeGroups,
     prepared: Sequence[PreparedWorkload],
+    admitted: Sequence[WorkloadAdmission],
+    measured: Mapping[str, Sequence[Baseline]],
+    ranges: Sequence[ValueRange],
+    *,
     device: DeviceSpec,
     peaks: Peaks,
     prepare: Callable[[Workload], PreparedWorkload],
     tolerance: Tolerance,
     memory: JudgeMemory,
-) -> list[WorkloadAdmission]:
-    """Return the workloads of other sizes that the task can be judged on."""
-    first = prepared[0]
-    admitted = []
-    for ways in generated_workloads(sizes.groups, sizes.numbers):
+) -> tuple[WorkloadAdmission, ...]:
+    """Return the workloads of other sizes that the task can be judged on, spare ones last.
+
+    Args:
+        task: The task.
+        sizes: What can change in it.
+        prepared: Its own workloads.
+        admitted: What is known of them.
+        measured: Their baselines, by workload.
+        ranges: Unusual values that candidates are tried on in the smallest of them.
+        device: Where candidates run.
+        peaks: Its measured limits.
+        prepare: Loads a workload.
+        tolerance: What candidates are held to.
+        memory: Where the reference runs.
+    """
+    first, facts = prepared[0], admitted[0]
+
+    def loaded(ways: Sequence[Workload]) -> Iterator[PreparedWorkload]:
         items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
-        item = next((i for i in items if i is not None and not changed_kinds((first, i))), None)
+        return (i for i in items if i is not None and not changed_kinds((first, i)))
+
+    usual = [
+        item
+        for ways in generated_workloads(sizes.groups, sizes.numbers)
+        if (item := next(loaded(ways), None)) is not None
+    ]
+    found = [_with_graph(item, device, peaks) for item in usual]
+    known = find_generated_ranges(usual, ranges, tolerance, ADMISSION_SEEDS[0])
+    found = [replace(w, value_ranges=known.get(w.workload, ())) for w in found]
+    found += _beside_largest(task, sizes, prepared, admitted, measured, prepare)
+    for ways in long_axis_workloads(task, sizes.groups):
+        item = next((i for i in loaded(ways) if _is_telling(i, first)), None)
+        found += [] if item is None else [_of_other_sizes(facts, item)]
+    for spare in spare_workloads(sizes.groups):
+        item = next(loaded([spare.workload]), None)
+        if item is None and spare.is_near and first.sizes.set_bytes <= _BESIDE_BYTES[False]:
+            item = _near(spare.workload, first, prepare)
         if item is not None:
-            warnings: list[str] = []  # dropped: nobody asked for these sizes
-            program = exported_program(item, warnings)
-            facts = workload_admission(item, program, device, peaks, warnings)
-            admitted.append(replace(facts, is_generated=True))
-    return admitted
+            found.append(replace(_of_other_sizes(facts, item), is_spare=True))
+    # The same sizes may be had in two ways: the first counts.
+    return tuple({w.workload: w for w in reversed(found)}.values())[::-1]
 
 
-def admissions_beside_largest(
+def _with_graph(item: PreparedWorkload, device: DeviceSpec, peaks: Peaks) -> WorkloadAdmission:
+    warnings: list[str] = []  # dropped: nobody asked for these sizes
+    program = exported_program(item, warnings)
+    facts = workload_admission(item, program, device, peaks, warnings)
+    return replace(facts, is_generated=True)
+
+
+def _near(
+    workload: Workload, beside: PreparedWorkload, prepare: Callable[[Workload], PreparedWorkload]
+) -> PreparedWorkload | None:
+    """Return a workload whose sizes are near those of another; None if the module does not run.
+
+    So near to an admitted one it is defined and conditioned as well.
+    """
+    # A GPU's own assertion, on an index that is out of range there, would end the judge.
+    is_unsafe = beside.module.device.type == "cuda" and beside.may_assert
+    if is_unsafe or not beside.is_repeatable:
+        return None
+    try:
+        item = prepare(workload)
+    except TaskInvalidError:
+        return None
+    return None if changed_kinds((beside, item)) else item
+
+
+def _is_telling(item: PreparedWorkload, first: PreparedWorkload) -> bool:
+    """Return whether outputs have some elements each, if they have them in the first workload.
+
+    The scale of one or two elements may be next to nothing by chance.
+    """
+    outputs = (
+        [math.prod(t.shape) for t in i.tensors if t.role is TensorRole.OUTPUT]
+        for i in (item, first)
+    )
+    return all(n >= min(_LEAST_ELEMENTS, usual) for n, usual in zip(*outputs, strict=True))
+
+
+def _of_other_sizes(facts: WorkloadAdmission, item: PreparedWorkload) -> WorkloadAdmission:
+    """Return a generated workload with the facts of another one that sizes do not change."""
+    return replace(
+        facts,
+        workload=item.workload.name,
+        held_out=True,
+        tensors=item.tensors,
+        scalars=item.scalars,
+        graph=(),
+        reference_bytes=item.sizes.reference_bytes,
+        is_generated=True,
+    )
+
+
+def _beside_largest(
     task: Task,
     sizes: SizeGroups,
     prepared: Sequence[PreparedWorkload],
@@ -79,34 +170,18 @@ def admissions_beside_largest(
 ) -> list[WorkloadAdmission]:
     """Return a workload beside the largest timed one, where that costs little.
 
-    Nothing is asked of it but that the module runs with it: so near to an admitted one it is
-    defined and conditioned as well.
+    Nothing is asked of it but that the module runs with it.
     """
     timed = [item for item in prepared if not item.workload.held_out]
     largest = max(timed, key=lambda item: item.sizes.set_bytes)
     is_gpu = largest.module.device.type == "cuda"
     eager = [b.timing.median_ns for b in measured[largest.workload.name] if b.name == EAGER]
-    # A GPU's own assertion, on an index that is out of range there, would end the judge.
-    is_unsafe = is_gpu and largest.may_assert
     is_cheap = largest.sizes.set_bytes <= _BESIDE_BYTES[is_gpu] and min(eager) <= _BESIDE_NS
-    if is_unsafe or not is_cheap or not largest.is_repeatable:
+    if not is_cheap:
         return []
     facts = next(w for w in admitted if w.workload == largest.workload.name)
     for workload in beside_largest(task, sizes.groups):
-        try:
-            item = prepare(workload)
-        except TaskInvalidError:
-            continue
-        if not changed_kinds((largest, item)):
-            beside = replace(
-                facts,
-                workload=workload.name,
-                held_out=True,
-                tensors=item.tensors,
-                scalars=item.scalars,
-                graph=(),
-                reference_bytes=item.sizes.reference_bytes,
-                is_generated=True,
-            )
-            return [beside]
+        item = _near(workload, largest, prepare)
+        if item is not None:
+            return [_of_other_sizes(facts, item)]
     return []

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaluator_svc.judge.comparison.needed_factor import USUAL_FACTOR, needed_factor
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload, keeping_sets
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.messages.distribution_traits import Trait, has
 from evaluator_svc.sizes.memory_needs import has_ranges_size
@@ -17,6 +17,8 @@ from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
+_SMALL_BYTES: Final = 1 << 20
+"""Inputs, parameters and outputs of a generated workload on which ranges are found out anew."""
 _OTHERS_FACTOR: Final = 2.0
 """Times the factors found on a smaller workload, where they are not found out anew."""
 
@@ -48,6 +50,32 @@ def find_value_ranges(
         if not item.workload.held_out:
             found.setdefault(item.workload.name, binding)
     return {workload: ranges for workload, ranges in found.items() if ranges}
+
+
+def find_generated_ranges(
+    generated: Sequence[PreparedWorkload],
+    known: Sequence[ValueRange],
+    tolerance: Tolerance,
+    seed: int,
+) -> dict[str, tuple[ValueRange, ...]]:
+    """Return what candidates are tried on in generated workloads, by workload: what binds.
+
+    Found out on the first of them if it is small; of others as of further ones that are timed.
+
+    Args:
+        generated: The workloads; candidates meet the first that they take.
+        known: What was found on the smallest workload of the task's own.
+        tolerance: As for `find_value_ranges`.
+        seed: As for `find_value_ranges`.
+    """
+    found = {}
+    for item in _fitting(generated):
+        ranges = _doubled(known)
+        if item is generated[0] and item.sizes.set_bytes <= _SMALL_BYTES:
+            with keeping_sets([item]):
+                ranges = tuple(_tried(item, item.shared_set(seed), tolerance))
+        found[item.workload.name] = tuple(r for r in ranges if r.is_binding)
+    return found
 
 
 def _tried(

@@ -100,10 +100,12 @@ def build(
     settings: BuildSettings,
     *,
     optional: frozenset[int] = frozenset(),
+    spare: tuple[int, ...] = (),
 ) -> BuildResult | BuildFailure:
     """Build the units that the cache lacks; remember what came out, failures too.
 
-    `optional` units may fail to compile, which the first one, never among them, may not.
+    `optional` units may fail to compile, which the first one, never among them, may not. `spare`
+    ones are optional too, and built one after the other only until an optional one is there.
     """
     deadline = time.monotonic() + settings.seconds
     units: list[BuiltUnit] = []
@@ -114,6 +116,10 @@ def build(
     for index, unit in enumerate(parsed.units):
         key = object_key(unit, settings.device, settings.compiler_version)
         keys.append(key)
+        if index in spare and optional.intersection(range(index)) - left_out:
+            left_out.add(index)
+            units.append(units[0])
+            continue
         found = cache.get(key)
         if found is None:
             cached = False

@@ -39,6 +39,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
+from kernel_foundry.plan import allowed_library_ops
 
 _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
 """Nodes of a reference's graph that compute nothing."""
@@ -89,14 +90,16 @@ def read_and_build(
         memory_bytes=place.settings.builder_memory_bytes,
     )
     with draft.stage("build"):
-        built = build(builder, parsed, place.objects, settings, optional=_optional(parsed, names))
+        optional, spare = _optional(parsed, names)
+        built = build(builder, parsed, place.objects, settings, optional=optional, spare=spare)
     draft.compile = built.report
     if isinstance(built, BuildFailure):
         return built.failure
     if request.with_listings:
         draft.compile = dataclasses.replace(draft.compile, listings=listings(built))
     if request.with_objects:
-        objects = object_codes(built, parsed.unit_of_workload, names)
+        pairs = _taken(parsed, names)
+        objects = object_codes(built, [unit for unit, _ in pairs], [taken for _, taken in pairs])
         draft.compile = dataclasses.replace(draft.compile, objects=objects)
     if is_null(place.spec):
         return BuiltCandidate(parsed=parsed, built=built)
@@ -111,11 +114,25 @@ def read_and_build(
         return _assess_objects(candidate, request, names, draft)
 
 
-def _optional(parsed: ReadCandidateReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
-    """Return the units that no workload needs which has to be judged."""
-    pairs = list(zip(parsed.unit_of_workload, names, strict=True))
+def _taken(
+    parsed: ReadCandidateReply, names: Sequence[WorkloadNames]
+) -> list[tuple[int, WorkloadNames]]:
+    """Return the workloads that the plan takes, each behind the index of its unit."""
+    pairs = zip(parsed.unit_of_workload, names, strict=True)
+    return [
+        (unit, workload) for unit, workload in pairs if workload.workload not in parsed.left_out
+    ]
+
+
+def _optional(
+    parsed: ReadCandidateReply, names: Sequence[WorkloadNames]
+) -> tuple[frozenset[int], tuple[int, ...]]:
+    """Return the units that only optional workloads need, and those that only spare ones do."""
+    pairs = _taken(parsed, names)
     needed = {unit for unit, workload in pairs if not workload.is_optional}
-    return frozenset(unit for unit, _ in pairs) - needed
+    wanted = {unit for unit, workload in pairs if not workload.is_spare}
+    optional = frozenset(unit for unit, _ in pairs) - needed
+    return optional, tuple(sorted(optional - wanted))
 
 
 def _assess_objects(
@@ -180,6 +197,7 @@ def _read(
         configuration=request.configuration,
         device=place.spec,
         workloads=names,
+        library_ops=allowed_library_ops(request.task, None),
     )
     started = time.perf_counter()
     parsed = read_candidate(builder, asked)

@@ -86,7 +86,7 @@ def load_candidate(
     pairs = [
         (table, unit)
         for table, unit in zip(names, parsed.unit_of_workload, strict=True)
-        if unit not in candidate.built.left_out
+        if unit not in candidate.built.left_out and table.workload not in parsed.left_out
     ]
     load_request = LoadRequest(
         source=request.source,

@@ -6,7 +6,7 @@ precision. Unusual values have a stage of their own (`value_ranges.py`).
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from evaluator_svc import diagnosis
@@ -18,7 +18,11 @@ from evaluator_svc.pipeline.correctness.arithmetic_label import arithmetic_text
 from evaluator_svc.pipeline.correctness.compare_runs import run_and_judge
 from evaluator_svc.pipeline.correctness.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
-from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials, has_one_seed
+from evaluator_svc.pipeline.correctness.generated_sizes import (
+    GeneratedTrials,
+    has_one_seed,
+    is_audited,
+)
 from evaluator_svc.pipeline.correctness.other_orders import run_in_reverse, run_one_by_one
 from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
 from evaluator_svc.pipeline.draws import EvaluationDraws
@@ -126,12 +130,22 @@ class CorrectnessStage:
                     return tried.failure
         return None
 
-    def try_generated(self, trials: GeneratedTrials) -> CandidateFailure | None:
-        """Verify sizes that the task does not name; return the first failure."""
+    def try_generated(
+        self,
+        trials: GeneratedTrials,
+        try_ranges: Callable[[WorkloadAdmission], CandidateFailure | None],
+    ) -> CandidateFailure | None:
+        """Verify sizes that the task does not name; return the first failure.
+
+        Args:
+            trials: The workloads.
+            try_ranges: Tries a verified workload on unusual values.
+        """
         return trials.run(
             lambda workload: (
                 self.verify((workload,))
-                or (None if has_one_seed(workload) else self.audit_precision((workload,)))
+                or (self.audit_precision((workload,)) if is_audited(workload) else None)
+                or try_ranges(workload)
             )
         )
 

@@ -5,17 +5,24 @@ launch there: such a size is left out, which a check says. A kernel that runs th
 results is wrong, for it does not say where it is right.
 """
 
+import math
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.sizes.memory_needs import WorkloadSizes
-from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
 _SMALL_BYTES: Final = 1 << 24
+_LEAST_ELEMENTS: Final = 16
+"""Errors of fewer are large or small by chance."""
+_NOT_TAKEN: Final = (
+    "the plan or its kernels do not take these sizes, or constants of the plan ask for more builds"
+    " than a verdict makes"
+)
 _OWN_SIZES_ALONE: Final = (
     "no sizes but the task's own were tried: the candidate takes none of the generated ones, "
     "and is known to be right for the task's own alone"
@@ -28,11 +35,18 @@ def has_one_seed(workload: WorkloadAdmission) -> bool:
     return workload.is_generated and set_bytes > _SMALL_BYTES
 
 
+def is_audited(workload: WorkloadAdmission) -> bool:
+    """Return whether a generated workload's outputs show how exactly they were computed."""
+    outputs = (t for t in workload.tensors if t.role is TensorRole.OUTPUT)
+    count = max((math.prod(output.shape) for output in outputs), default=0)
+    return count >= _LEAST_ELEMENTS and not has_one_seed(workload)
+
+
 class GeneratedTrials:
     """One candidate's trials on generated workloads.
 
     Args:
-        workloads: The generated workloads.
+        workloads: The generated workloads, spare ones last: those are tried only if no other was.
         draft: Takes the checks.
         bound: Names of the workloads that the plan was bound to.
         untried: What no workload tries, a sentence each.
@@ -60,12 +74,12 @@ class GeneratedTrials:
             self._add_skipped("", note)
         is_tried = False
         for workload in self._workloads:
+            if workload.is_spare and (is_tried or workload.workload not in self._bound):
+                continue
             if self.is_runner_lost:
                 self._add_skipped(workload.workload, "not tried: a launch was refused before")
             elif workload.workload not in self._bound:
-                self._add_skipped(
-                    workload.workload, "the plan or its kernels do not take these sizes"
-                )
+                self._add_skipped(workload.workload, _NOT_TAKEN)
             else:
                 failure = try_one(workload)
                 if failure is not None and failure.outcome is EvaluationOutcome.LAUNCH_ERROR:

@@ -3,7 +3,8 @@
 All of them on the smallest workload, a held-out one if there is any, and on the smallest one that
 is timed where a verdict can spare that. The other timed workloads share what it can spare: which of
 them a candidate meets there follows from a secret seed, so none can be left to chance. All other
-ranges that can be checked row by row share one extra draw, in blocks of rows.
+ranges that can be checked row by row share one extra draw, in blocks of rows. One generated
+workload, the first that a candidate takes, is tried on as many as it can spare.
 """
 
 import random
@@ -36,7 +37,7 @@ class RangeChoice:
     """
 
     def __init__(self, admission: Admission, site: DeviceSite) -> None:
-        ranged = [w for w in admission.workloads if w.value_ranges]
+        ranged = [w for w in admission.workloads if w.value_ranges and not w.is_generated]
         order = sorted(ranged, key=lambda w: (not w.held_out, _set_bytes(w)))
         timed = [w for w in order if not w.held_out]
         self.least = order[0].workload if order else ""
@@ -55,6 +56,8 @@ class RangeChoice:
         if set_bytes > self._bytes:
             return 0
         share = min(_TRIALS, self._bytes // set_bytes) // max(self._others, 1)
+        if workload.is_generated:  # one of them is tried
+            share = self._bytes // set_bytes
         return min(max(share, 1), most)
 
     def chosen(self, workload: WorkloadAdmission, seed: int) -> tuple[ValueRange, ...]:

@@ -1,4 +1,6 @@
-"""Stage value ranges: the candidate on inputs of unusual values, on small and timed workloads.
+"""Stage value ranges: the candidate on inputs of unusual values.
+
+On the smallest workload, on timed ones and, behind these, on one that is generated.
 
 Where the reference is well defined it has to be right; elsewhere a difference is reported, and is
 no reason to refuse. On some of them its precision is audited as well.
@@ -54,6 +56,8 @@ class RangeTrials:
         """To be released once the runner is dead."""
         self.guests: dict[str, Guests] = {}
         """By workload: what calls among the timed ones may have as inputs."""
+        self._is_tried_elsewhere = False
+        """Whether a generated workload was tried."""
 
     def run(
         self, runner: ChildProcess, assess_precision: AssessPrecision, *, binding: bool
@@ -63,7 +67,7 @@ class RangeTrials:
         Others come last: the runner may be lost to them.
         """
         left_out = self._memory.plan.without_ranges
-        for workload in self._admission.workloads:
+        for workload in self._admission.without_generated.workloads:
             name = workload.workload
             ranges = self._chosen(workload, binding=binding)
             if name in left_out:
@@ -79,6 +83,27 @@ class RangeTrials:
                 if failure is not None:
                     return failure if binding else self._report(failure, name)
         return None
+
+    def run_generated(
+        self,
+        runner: ChildProcess,
+        assess_precision: AssessPrecision,
+        workload: WorkloadAdmission,
+    ) -> CandidateFailure | None:
+        """Run the candidate on the binding ranges of a generated workload that it takes.
+
+        Only of the first that has any: what is wrong on unusual values where a size is odd shows
+        there. The workload was verified before.
+        """
+        if self._is_tried_elsewhere or workload.workload in self._memory.plan.without_ranges:
+            return None
+        ranges = self._chosen(workload, binding=True)
+        if not ranges:
+            return None
+        self._is_tried_elsewhere = True
+        with self._draft.stage("value_ranges"):
+            mixed = self._choice.mixed(workload)
+            return self._try(runner, workload, ranges, mixed, assess_precision)
 
     def _chosen(self, workload: WorkloadAdmission, *, binding: bool) -> tuple[ValueRange, ...]:
         """Return what is tried on a workload, and say so where that is not all."""

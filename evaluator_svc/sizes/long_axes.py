@@ -1,0 +1,83 @@
+"""Generated workloads of sizes from 1 to 7 but for one axis, several times the largest timed one.
+
+Kernels that read a whole step before they ask for a row's end, or that look at no more of an axis
+than is timed, are wrong on these alone. The long size is a multiple of the timed one, so a plan
+that asks for whole blocks takes it.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from evaluator_svc.sizes.generated_workloads import (
+    SizeGroup,
+    kept_divisor,
+    smaller_kept,
+    workload_of,
+)
+from kernel_foundry.domain.task import Task, Workload
+
+_TINY: Final = tuple(range(1, 8))
+_LEAST_GROUP: Final = 3
+"""Tiny sizes of the second choice, where those of the first leave too little to compare."""
+_TIMES: Final = (5, 2)
+"""Times the largest timed size, the best first."""
+_AXES: Final = 2
+_CHEAP: Final = 1 << 24
+"""Cube of a long size that costs little, whatever the reference does with it."""
+
+
+def long_axis_workloads(
+    task: Task, groups: Sequence[SizeGroup]
+) -> tuple[tuple[Workload, ...], ...]:
+    """Return workloads for the two longest axes, each with the ways to have it, the best first.
+
+    For the second axis, or if there is a single one, the last way has tiny sizes alone. The same
+    task always gets the same workloads.
+    """
+    if not groups:
+        return ()
+    chance = random.Random(task.digest)
+    tiny = [_tiny(groups, chance, least) for least in (_TINY[0], _LEAST_GROUP)]
+    order = sorted(range(len(groups)), key=lambda place: -groups[place].value)
+    axes = [_with_long(groups, place, tiny) for place in order[:_AXES]]
+    axes = [*axes, []] if len(axes) < _AXES else axes
+    axes[-1] += [workload_of(groups, values) for values in tiny]
+    timed = workload_of(groups, [group.value for group in groups])
+    kept = (tuple(dict.fromkeys(w for w in ways if w != timed)) for ways in axes)
+    return tuple(ways for ways in kept if ways)
+
+
+def _with_long(
+    groups: Sequence[SizeGroup], place: int, tiny: Sequence[Sequence[int]]
+) -> list[Workload]:
+    ways = []
+    for times in _TIMES:
+        for values in (*tiny, smaller_kept(groups)):
+            several = list(values)
+            several[place] = times * groups[place].value
+            if _costs_little(groups, several, place):
+                ways.append(workload_of(groups, several))
+    return ways
+
+
+def _costs_little(groups: Sequence[SizeGroup], values: Sequence[int], place: int) -> bool:
+    """Return whether a reference that is quadratic in the long size does no more than timed."""
+    timed = math.prod(group.value for group in groups) * groups[place].value
+    return math.prod(values) * values[place] <= timed or values[place] ** 3 <= _CHEAP
+
+
+def _tiny(groups: Sequence[SizeGroup], chance: random.Random, least: int) -> list[int]:
+    """Return tiny sizes, as different as can be; what divides a size where odd ones do not run."""
+    order: list[int] = []
+    values = []
+    for group in groups:
+        if not group.takes_odd:
+            values.append(kept_divisor(group.value))
+            continue
+        if not order:
+            order = [n for n in chance.sample(_TINY, len(_TINY)) if n >= least]
+        values.append(next((n for n in order if n != group.value), order[0]))
+        order.remove(values[-1])
+    return values
