@@ -38,6 +38,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.plain import PlainError
 from kernel_foundry.domain.run_name import is_run_name
+from kernel_foundry.domain.steering import Steering, SteeringEvent, steering_fault
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     AlreadyExistsError,
@@ -107,6 +108,17 @@ class LocalArchive:
         """Remove a run with all its evaluations, for good."""
         await self._call(lambda: self._delete_run(name))
         self._bell.ring()
+
+    async def steer(self, run: str, steering: Steering) -> SteeringEvent:
+        """Ask something of a run, durably."""
+        return await self._call(lambda: self._steer(self._row(run), steering))
+
+    async def steering(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[SteeringEvent, ...]:
+        """Return up to `limit` steering events with a sequence above `after`, in order."""
+        _check_page(after, limit)
+        return await self._read(lambda: self._store.steering(self._row(run).id, after, limit))
 
     async def select(self, run: str, *, strategy: str = "") -> Selection:
         """Return the selection of the next proposal; two calls differ."""
@@ -247,6 +259,12 @@ class LocalArchive:
         self._store.set_state(row.id, state, holder)
         return self._describe(self._row(row.spec.name))
 
+    def _steer(self, row: RunRow, steering: Steering) -> SteeringEvent:
+        fault = steering_fault(steering, row.spec.language)
+        if fault:
+            raise InvalidArgumentError(fault, field="steering")
+        return self._store.steer(row.id, steering)
+
     def _row(self, name: str) -> RunRow:
         row = self._store.find_run(name) if not name or is_run_name(name) else None
         if row is None:
@@ -265,17 +283,17 @@ class LocalArchive:
         self._open.move_to_end(row.id)
         while len(self._open) > OPEN_RUNS:
             self._open.popitem(last=False)
-        run.catch_up(row.evaluation_count)
+        run.catch_up(row.evaluation_count, row.steering_count)
         return run
 
     def _opened_by_name(self, name: str) -> OpenRun:
         run_id = self._ids.get(name, 0)
         opened = self._open.get(run_id)
-        evaluation_count = self._store.evaluation_count(run_id) if opened is not None else None
-        if opened is None or evaluation_count is None:  # not open here, or deleted since
+        counts = self._store.counts(run_id) if opened is not None else None
+        if opened is None or counts is None:  # not open here, or deleted since
             return self._opened(self._row(name))
         self._open.move_to_end(run_id)
-        opened.catch_up(evaluation_count)
+        opened.catch_up(*counts)
         return opened
 
     def _opened_to_add(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun:

@@ -15,6 +15,7 @@ from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
 from kernel_foundry.domain.archive import Elite, LeaseHolder, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.steering import Steering
 from kernel_foundry.errors import InvalidArgumentError, TooManyWatchersError
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.draining import until_set
@@ -92,6 +93,22 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     ) -> pb2.DeleteRunResponse:
         await self._archive.delete_run(request.name)
         return pb2.DeleteRunResponse()
+
+    async def SteerRun(
+        self, request: pb2.SteerRunRequest, context: _Context
+    ) -> pb2.SteerRunResponse:
+        steering = read_field(Steering, request, "steering")
+        return build(pb2.SteerRunResponse, event=await self._archive.steer(request.run, steering))
+
+    async def ListSteering(
+        self, request: pb2.ListSteeringRequest, context: _Context
+    ) -> pb2.ListSteeringResponse:
+        events = await self._archive.steering(
+            request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
+        )
+        response = build(pb2.ListSteeringResponse, events=events)
+        del response.events[_fitting(response.events) :]
+        return response
 
     async def SelectParents(
         self, request: pb2.SelectParentsRequest, context: _Context

@@ -10,6 +10,7 @@ from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+from kernel_foundry.domain.steering import LONGEST_HINT
 from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
 from kernel_foundry.errors import InvalidArgumentError
@@ -43,6 +44,12 @@ def check_request(request: ProposalRequest) -> None:
     fault = material_fault(request.materials)
     if fault:
         raise InvalidArgumentError(fault, field="materials")
+    if len(request.selection.user_hint) > LONGEST_HINT:
+        raise InvalidArgumentError(
+            f"a hint of {len(request.selection.user_hint)} characters, expected at most "
+            f"{LONGEST_HINT}",
+            field="selection.user_hint",
+        )
     parent = request.selection.parent
     if parent is not None:
         check_elite(parent, "selection.parent")

@@ -36,6 +36,7 @@ from kernel_foundry.domain.request import (
     ProposalOutcome,
     ProposalRequest,
 )
+from kernel_foundry.domain.steering import Steering, SteeringEvent
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 
@@ -162,6 +163,23 @@ class Archive(Protocol):
         Raises:
             RunHeldError: a loop works on it.
         """
+        ...
+
+    async def steer(self, run: str, steering: Steering) -> SteeringEvent:
+        """Ask something of a run, durably; `select` heeds it from then on, and loops look for it.
+
+        What was asked last, asked again, is the event that there is.
+
+        Raises:
+            InvalidArgumentError: `steering_fault` says why, or the run was steered
+                `MOST_STEERING` times.
+        """
+        ...
+
+    async def steering(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[SteeringEvent, ...]:
+        """Return up to `limit` steering events with a sequence above `after`, in order."""
         ...
 
     async def select(self, run: str, *, strategy: str = "") -> Selection:

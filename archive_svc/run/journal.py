@@ -5,26 +5,36 @@ the first two is known to the process alone that answers them. So each evaluatio
 journal since the last one, and a run can be made again. "@0 s0 s1 d0": a process that opened the
 run when it was empty made selections 0 and 1 and dropped 0. "@17 s32" behind it: another process,
 or the same one anew, opened the run at 17 evaluations. "s33=fitness": made by another strategy
-than the run's.
+than the run's. "k2": from here on the run's steering events up to 2 are in force.
 """
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 MOST_EVENTS: Final = 4096
 """Between two evaluations; longer journals are truncated, and such a run cannot be replayed."""
 
 _TOO_LONG: Final = "?"
-_FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10}(?:=[a-z_-]{1,40})?)*(?: \?)?")
+_FORM: Final = re.compile(r"@\d{1,10}(?: [sdk]\d{1,10}(?:=[a-z_-]{1,40})?)*(?: \?)?")
+
+
+class JournalAct(StrEnum):
+    """What was done, by the letter that stands for it."""
+
+    MADE = "s"
+    DROPPED = "d"
+    STEERED = "k"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEvent:
-    """One selection, made or dropped."""
+    """A selection made or dropped, or steering taken up."""
 
-    selection: int
-    is_drop: bool
+    act: JournalAct
+    number: int
+    """Of the selection, or of the last steering event in force."""
     strategy: str = ""
     """Of a selection that was made by another strategy than the run's."""
 
@@ -59,11 +69,16 @@ class Journal:
 
     def made(self, selection: int, strategy: str = "") -> None:
         """Note that a selection was made, by another strategy than the run's where one is named."""
-        self._note(f"s{selection}={strategy}" if strategy else f"s{selection}")
+        made = f"{JournalAct.MADE}{selection}"
+        self._note(f"{made}={strategy}" if strategy else made)
 
     def dropped(self, selection: int) -> None:
         """Note that a selection was dropped."""
-        self._note(f"d{selection}")
+        self._note(f"{JournalAct.DROPPED}{selection}")
+
+    def steered(self, sequence: int) -> None:
+        """Note that the steering events up to `sequence` are in force."""
+        self._note(f"{JournalAct.STEERED}{sequence}")
 
     def strike(self, stored: str) -> None:
         """Forget what `stored` has: it is in the store, with an evaluation."""
@@ -97,4 +112,4 @@ def read_journal(text: str) -> JournalEntry:
 
 def _event(text: str) -> JournalEvent:
     number, _, strategy = text[1:].partition("=")
-    return JournalEvent(selection=int(number), is_drop=text[0] == "d", strategy=strategy)
+    return JournalEvent(act=JournalAct(text[0]), number=int(number), strategy=strategy)

@@ -21,6 +21,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.steering import SteeringState
 
 BLOCK: Final = 32
 """Numbers of selections reserved at once: one write for so many selections; a restart leaves out
@@ -51,13 +52,26 @@ class OpenRun:
             for result in store.results(self._id, 0):
                 self.archive.take_in(result)
         self._journal = Journal(self.archive.evaluation_count)
+        self._steering = SteeringState()
         self._is_unsure = False
         """Whether an addition failed that may have been stored all the same."""
 
-    def catch_up(self, evaluation_count: int) -> None:
-        """Take in what any process added since, up to `evaluation_count`."""
+    def catch_up(self, evaluation_count: int, steering_count: int) -> None:
+        """Take in what any process added since, up to these sequences."""
         if evaluation_count > self.archive.evaluation_count:
             self._take_in_all()
+        self.steer(steering_count)
+
+    def steer(self, sequence: int) -> None:
+        """Put the run's steering events up to `sequence` in force."""
+        before = self._steering.sequence
+        if sequence <= before:
+            return
+        for event in self._store.steering(self._id, before, sequence - before):
+            self._steering.take(event)
+        pinned, banned = self._steering.pinned, self._steering.banned
+        self.archive.steer(pinned.cell if pinned else None, frozenset(m.cell for m in banned))
+        self._journal.steered(self._steering.sequence)
 
     def select(self, strategy: str = "") -> Selection:
         """Return the selection of the next proposal, by the run's strategy or another one."""
@@ -162,6 +176,7 @@ class OpenRun:
         if (
             parent is not None
             and target is not None
+            and target != self.archive.pinned
             and is_opposed(parent.evaluation.findings, parent.measures.cell, target)
         ):
             target = None
@@ -178,4 +193,5 @@ class OpenRun:
             else "",
             sequence=number,
             island=choice.island,
+            user_hint=self._steering.hint,
         )

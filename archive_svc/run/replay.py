@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from typing import Final
 
 from archive_svc.run.elite_cache import EliteCache
-from archive_svc.run.journal import JournalEntry, is_journal, read_journal
+from archive_svc.run.journal import JournalAct, JournalEntry, is_journal, read_journal
 from archive_svc.run.open_run import OpenRun
 from archive_svc.store.rows import archived_evaluation
 from archive_svc.store.store import Store
@@ -134,16 +134,19 @@ class RunReplay:
             self._in_flight.clear()
             self._has_selected = False
         for event in entry.events:
-            if event.is_drop:
-                self._opened.drop(event.selection)
-                self._in_flight.pop(event.selection, None)
-                self.drop_count += 1
-            else:
-                self._check_number(archived, event.selection)
-                self._in_flight[event.selection] = self._opened.select_as(
-                    event.selection, event.strategy
-                )
-                self.selection_count += 1
+            match event.act:
+                case JournalAct.STEERED:
+                    self._opened.steer(event.number)
+                case JournalAct.DROPPED:
+                    self._opened.drop(event.number)
+                    self._in_flight.pop(event.number, None)
+                    self.drop_count += 1
+                case JournalAct.MADE:
+                    self._check_number(archived, event.number)
+                    self._in_flight[event.number] = self._opened.select_as(
+                        event.number, event.strategy
+                    )
+                    self.selection_count += 1
 
     def _entry(self, archived: ArchivedEvaluation) -> JournalEntry:
         if not archived.journal:

@@ -1,7 +1,8 @@
 """A run as one file: gzipped JSON Lines, a header and one line for each evaluation.
 
 The header object: `kernel_foundry_run` (version of this format), `spec`, `state`,
-`created_unix_s`, `evaluation_count`, `selected_count`. A line: `request_id`, `archived_unix_s`,
+`created_unix_s`, `evaluation_count`, `selected_count`, and `steering`, the run's steering events,
+if it has any. A line: `request_id`, `archived_unix_s`,
 `cost_usd`, `island`, `selection`, `journal`, `candidate`, `evaluation`, the last two as
 `kernel_foundry.domain.plain` writes them. Lines stand in the order of the evaluations. What
 a search makes of them is computed again from them.
@@ -30,6 +31,7 @@ from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import from_plain, to_plain
+from kernel_foundry.domain.steering import MOST_STEERING, SteeringEvent, steering_fault
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
@@ -139,6 +141,8 @@ def _write(file: gzip.GzipFile, head: RunHead, evaluations: Iterator[Any]) -> No
         "evaluation_count": head.evaluation_count,
         "selected_count": head.selected_count,
     }
+    if head.steering:
+        header["steering"] = to_plain(head.steering)
     file.write(_dump(header).encode() + b"\n")
     for row in evaluations:
         if row.sequence > head.evaluation_count:
@@ -233,7 +237,22 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
         created_unix_s=_time(header.get("created_unix_s")),
         evaluation_count=header["evaluation_count"],
         selected_count=header["selected_count"],
+        steering=_steering(header.get("steering", []), spec),
     )
+
+
+def _steering(data: Any, spec: RunSpec) -> tuple[SteeringEvent, ...]:
+    events = from_plain(tuple[SteeringEvent, ...], data)
+    if len(events) > MOST_STEERING:
+        raise _DamagedError(f"{len(events)} steering events, expected at most {MOST_STEERING}")
+    for number, event in enumerate(events, start=1):
+        fault = steering_fault(event.steering, spec.language)
+        if fault or event.sequence != number:
+            raise _DamagedError(f"steering event {number}: {fault or 'it is not in order'}")
+        if not 0 <= event.evaluation_count <= LARGEST_INTEGER:
+            raise _DamagedError(f"steering event {number}: its evaluation_count is none")
+        _time(event.steered_unix_s)
+    return events
 
 
 def _row(line: dict[str, Any], task: Task) -> EvaluationRow:
@@ -292,7 +311,8 @@ def _is_equal(runs: WholeRuns, head: RunHead, checked: IO[bytes]) -> bool:
     found = runs.find(head.spec.name)
     assert found is not None  # runs are never removed
     run_id, there = found
-    if (there.spec, there.evaluation_count) != (head.spec, head.evaluation_count):
+    heads = [(h.spec, h.evaluation_count, h.steering) for h in (there, head)]
+    if heads[0] != heads[1]:
         return False
     return all(
         (stored.candidate, stored.evaluation) == (row.candidate, row.evaluation)

@@ -4,10 +4,11 @@ The strategies' parts are in `selection.py`; which island is next, and when seed
 `archive_svc/search/run_archive.py`.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import numpy as np
 
+from archive_svc.grids.grid import Entry
 from archive_svc.grids.island import Island
 from archive_svc.search.selection import Choice, SelectionContext, inspirations
 from archive_svc.search.strategies import Strategy
@@ -19,7 +20,7 @@ from kernel_foundry.domain.candidate import Operator
 def choose_operator(
     strategy: Strategy,
     island: Island,
-    elite_count: int,
+    elites: Sequence[Entry],
     rng: np.random.Generator,
     *,
     seed_is_due: bool,
@@ -30,19 +31,20 @@ def choose_operator(
     Args:
         strategy: Has the operators' weights.
         island: Where the proposal goes.
-        elite_count: How many parents there are.
+        elites: The parents there are.
         rng: Used only if there is a choice.
         seed_is_due: Whether another seed is possible beside them.
         without: Mechanisms that are switched off.
     """
     weights = strategy.operators
+    templatisable = island.templatisable
     possible = [
         operator
         for operator, is_possible in (
-            (Operator.MUTATE, elite_count > 0),
-            (Operator.COMBINE, elite_count > 1),
+            (Operator.MUTATE, len(elites) > 0),
+            (Operator.COMBINE, len(elites) > 1),
             (Operator.REPAIR, island.repairable is not None),
-            (Operator.TEMPLATISE, island.templatisable is not None),
+            (Operator.TEMPLATISE, templatisable is not None and templatisable in elites),
         )
         if is_possible and weights[operator] > 0 and operator.value not in without
     ]

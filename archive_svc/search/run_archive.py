@@ -83,6 +83,9 @@ class RunArchive:
         self._passed_seeds = 0
         self._is_begun = False
         """Whether there are parents that the run was begun with."""
+        self.pinned: Cell | None = None
+        """Cell to aim at and to start from; None: the strategy decides."""
+        self._banned: frozenset[Cell] = frozenset()
         self.best: Entry | None = None
         """The elite with the highest fitness."""
         self.evaluation_count = 0
@@ -165,6 +168,10 @@ class RunArchive:
         self._in_flight.start(number, choice)
         return choice
 
+    def steer(self, pinned: Cell | None, banned: frozenset[Cell]) -> None:
+        """Aim at one cell and start from its elites; neither at or from others, from now on."""
+        self.pinned, self._banned = pinned, banned
+
     def withdraw_target(self, selection: int) -> None:
         """Forget the direction of a selection in flight: its parent's verdict speaks against it."""
         choice = self._in_flight.land(selection)
@@ -234,25 +241,54 @@ class RunArchive:
 
     def _choose(self, island: Island, number: int, rng: np.random.Generator) -> Choice:
         visitors = [e for i in self._islands.values() if i is not island for e in i.elites()]
+        others = self._allowed(sorted(visitors, key=lambda e: e.rank))
         context = SelectionContext(
             emphasis=island.role.emphasis,
             # An island where nothing passed yet starts from what the others have.
-            elites=island.elites() or tuple(sorted(visitors, key=lambda e: e.rank)),
-            visitors=visitors,
+            elites=self._parents(island, others),
+            visitors=self._allowed(visitors),
             field=lambda: self.field(island),
             curiosity=self._curiosity,
         )
         operator = Operator.SEED
+        is_pinned = bool(context.elites) and context.elites[0].cell == self.pinned
         if not self._is_at_start(number):
+            seed_count = self._passed_seeds + self._in_flight.seed_count
             operator = choose_operator(
                 self._strategy,
                 island,
-                len(context.elites),
+                context.elites,
                 rng,
-                seed_is_due=self._passed_seeds + self._in_flight.seed_count < self._most_seeds,
+                seed_is_due=seed_count < self._most_seeds and not is_pinned,
                 without=self._without,
             )
-        return choose_parents(self._strategy, operator, island, context, rng, without=self._without)
+        choice = choose_parents(
+            self._strategy, operator, island, context, rng, without=self._without
+        )
+        return self._aimed(choice)
+
+    def _parents(self, island: Island, others: Sequence[Entry]) -> Sequence[Entry]:
+        """The elites that a proposal may start from, best first: those of a pinned cell alone."""
+        elites = self._allowed(island.elites()) or others
+        if self.pinned is None:
+            return elites
+        pinned = [entry for entry in (*elites, *others) if entry.cell == self.pinned]
+        return pinned[:1] or elites
+
+    def _allowed(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        if not self._banned:
+            return entries
+        return [entry for entry in entries if entry.cell not in self._banned]
+
+    def _aimed(self, choice: Choice) -> Choice:
+        """A choice with the target that is steered to."""
+        if choice.target in self._banned:
+            return replace(choice, target=None)
+        if self.pinned is None or choice.operator in (Operator.REPAIR, Operator.TEMPLATISE):
+            return choice
+        parent = self._newest.get(choice.parent or "")
+        is_there = parent is not None and parent.cell == self.pinned
+        return replace(choice, target=None if is_there else self.pinned)
 
     def _is_at_start(self, number: int) -> bool:
         """Return whether a selection is one of those that every new run starts with."""

@@ -19,6 +19,7 @@ LOCK_RUN: Final = (
     sa.select(
         RUNS.c.evaluation_count,
         RUNS.c.selected_count,
+        RUNS.c.steering_count,
         RUNS.c.cost_usd,
         RUNS.c.best_sequence,
         RUNS.c.best_fitness,

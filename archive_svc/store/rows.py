@@ -42,6 +42,8 @@ class RunRow:
     best_speedup: float | None
     budget: RunBudget | None
     """Of the loop that worked on it last."""
+    steering_count: int
+    """The largest sequence of its steering events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

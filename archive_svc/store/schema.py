@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
@@ -41,6 +41,7 @@ RUNS = sa.Table(
     sa.Column("holder", sa.Text, nullable=False, server_default=sa.text("''")),
     sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
     sa.Column("budget", sa.Text, nullable=False, server_default=sa.text("''")),  # the loop's, JSON
+    sa.Column("steering_count", sa.Integer, nullable=False, server_default=sa.text("0")),
 )
 
 is_there: Final = RUNS.c.spec != ""
@@ -53,6 +54,7 @@ def emptied(run_id: int) -> dict[str, object]:
         "name": f"#{run_id}",
         "spec": "",
         "evaluation_count": 0,
+        "steering_count": 0,
         "best_sequence": None,
         "best_fitness": None,
         "best_speedup": None,
@@ -101,3 +103,14 @@ TEXTS = sa.Table(
     sa.ForeignKeyConstraint(["run_id", "sequence"], ["evaluations.run_id", "evaluations.sequence"]),
 )
 """Candidate and verdict of each evaluation; apart, since the numbers are read far more often."""
+
+STEERING = sa.Table(
+    "steering",
+    METADATA,
+    sa.Column("run_id", sa.Integer, sa.ForeignKey("runs.id"), primary_key=True),
+    sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("steered_unix_s", sa.Float, nullable=False),
+    sa.Column("evaluation_count", sa.Integer, nullable=False),
+    sa.Column("steering", sa.Text, nullable=False),  # what was asked, JSON
+)
+"""What people asked of runs, see `kernel_foundry.domain.steering`."""

@@ -26,7 +26,8 @@ from archive_svc.store.rows import (
     result_of,
     transition,
 )
-from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, emptied, is_there
+from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, STEERING, TEXTS, emptied, is_there
+from archive_svc.store.steering import insert_steering, steering_after
 from kernel_foundry.domain.archive import (
     ArchivedEvaluation,
     LeaseHolder,
@@ -37,6 +38,7 @@ from kernel_foundry.domain.archive import (
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.run_name import is_run_name
+from kernel_foundry.domain.steering import Steering, SteeringEvent
 from kernel_foundry.errors import CorruptArchiveError
 from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
@@ -47,7 +49,7 @@ _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
 _NEWEST_RUN: Final = _RUNS.limit(1)
 _RUNS_BEFORE: Final = _RUNS.where(RUNS.c.id < sa.bindparam("before")).limit(sa.bindparam("limit"))
 _ID_OF: Final = sa.select(RUNS.c.id).where(RUNS.c.name == sa.bindparam("name"), is_there)
-_EVALUATION_COUNT: Final = sa.select(RUNS.c.evaluation_count).where(
+_COUNTS: Final = sa.select(RUNS.c.evaluation_count, RUNS.c.steering_count).where(
     RUNS.c.id == sa.bindparam("run"), is_there
 )
 _SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
@@ -129,10 +131,14 @@ class Store:
             row = connection.execute(query, {"name": name} if name else {}).first()
             return self._run_row(connection, row) if row is not None else None
 
-    def evaluation_count(self, run_id: int) -> int | None:
-        """Return the largest sequence of a run; None for one that was deleted."""
+    def counts(self, run_id: int) -> tuple[int, int] | None:
+        """Return the largest sequences of a run's evaluations and of its steering events.
+
+        None for a run that was deleted.
+        """
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            return connection.execute(_EVALUATION_COUNT, {"run": run_id}).scalar()
+            row = connection.execute(_COUNTS, {"run": run_id}).first()
+        return None if row is None else (row.evaluation_count, row.steering_count)
 
     def list_runs(self, limit: int, *, before: int = LARGEST_ID) -> list[RunRow]:
         """Return up to `limit` runs with an id below `before`, newest first.
@@ -187,6 +193,7 @@ class Store:
                 return lease
             connection.execute(TEXTS.delete().where(TEXTS.c.run_id == run_id))
             connection.execute(EVALUATIONS.delete().where(EVALUATIONS.c.run_id == run_id))
+            connection.execute(STEERING.delete().where(STEERING.c.run_id == run_id))
             connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(emptied(run_id)))
         return None
 
@@ -258,6 +265,16 @@ class Store:
         with store_errors(self._shown_url), self._readers.connect() as connection:
             return [transition(row) for row in connection.execute(_TRANSITIONS_AFTER, values)]
 
+    def steer(self, run_id: int, steering: Steering) -> SteeringEvent:
+        """Add a steering event, as `insert_steering`, which also says what it raises."""
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            return insert_steering(connection, run_id, steering)
+
+    def steering(self, run_id: int, after: int, limit: int) -> tuple[SteeringEvent, ...]:
+        """Return up to `limit` steering events with a sequence above `after`, in order."""
+        with store_errors(self._shown_url), self._readers.connect() as connection:
+            return steering_after(connection, run_id, after, limit)
+
     def _run_row(self, connection: sa.Connection, row: Any) -> RunRow:
         spec = self._specs.get(row.id)
         if spec is None:
@@ -283,4 +300,5 @@ class Store:
             best_fitness=row.best_fitness,
             best_speedup=row.best_speedup,
             budget=from_json(RunBudget, row.budget) if row.budget else None,
+            steering_count=row.steering_count,
         )

@@ -15,8 +15,10 @@ import sqlalchemy as sa
 from archive_svc.store.leases import state_of
 from archive_svc.store.rows import PASSED, WHOLE, EvaluationRow
 from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, is_there
+from archive_svc.store.steering import steering_after, write_steering
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
@@ -47,6 +49,7 @@ class RunHead:
     created_unix_s: float
     evaluation_count: int
     selected_count: int
+    steering: tuple[SteeringEvent, ...] = ()
 
 
 def check_columns(numbers: Mapping[str, Any]) -> None:
@@ -99,7 +102,9 @@ class WholeRuns:
         """Return id and head of the run called `name`, the newest for "", or None."""
         with store_errors(self._shown_url), self._readers.connect() as connection:
             row = connection.execute(_RUN.where(RUNS.c.name == name) if name else _RUN).first()
-        return None if row is None else (row.id, _head(row))
+            if row is None:
+                return None
+            return row.id, _head(row, steering_after(connection, row.id, 0, row.steering_count))
 
     def evaluations(self, run_id: int) -> Iterator[Any]:
         """Yield the evaluations of a run in order, each a row of `rows.WHOLE`."""
@@ -123,6 +128,7 @@ class WholeRuns:
             try:
                 with self._engine.begin() as connection:
                     run_id = _insert_head(connection, head)
+                    write_steering(connection, run_id, head.steering)
                     history = _History(run_id)
                     while batch := list(islice(rows, BATCH)):
                         numbers = [history.add(r.numbers) for r in batch]
@@ -206,11 +212,12 @@ def _insert_head(connection: sa.Connection, head: RunHead) -> int:
     return int(key[0])
 
 
-def _head(row: Any) -> RunHead:
+def _head(row: Any, steering: tuple[SteeringEvent, ...]) -> RunHead:
     return RunHead(
         spec=from_json(RunSpec, row.spec),
         state=state_of(row),
         created_unix_s=row.created_unix_s,
         evaluation_count=row.evaluation_count,
         selected_count=row.selected_count,
+        steering=steering,
     )

@@ -76,6 +76,9 @@ class PromptParts:
     """Of a combination."""
     inspirations: tuple[views.CandidateView, ...]
     direction_lines: tuple[str, ...]
+    user_hint: str
+    """What the run's user asks, in their words; empty where a candidate is only mended or made
+    tunable."""
     materials: tuple[Material, ...]
     """Code to start from; empty for a proposal with a parent."""
     lessons: tuple[LessonView, ...]
@@ -143,6 +146,7 @@ def parts_of(
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
         direction_lines=views.direction_lines(request.selection) if is_free else (),
+        user_hint=request.selection.user_hint.strip() if is_free else "",
         materials=_materials(request, max_chars) if operator is Operator.SEED else (),
         lessons=lesson_views(lessons, held_out, kinds=kinds),
         sections=_clipped(inputs.sections),

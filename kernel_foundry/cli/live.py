@@ -12,6 +12,7 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
 from kernel_foundry.domain.model_limit import ModelLimit
+from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
@@ -24,6 +25,7 @@ from kernel_foundry.sdk.loop.progress import (
     UnsavedSweepEvent,
     VerdictEvent,
 )
+from kernel_foundry.sdk.steering import steering_text
 from kernel_foundry.sdk.verdict_text import baselines_text, duration, speedup_text, verdict_text
 
 
@@ -91,6 +93,8 @@ class PlainProgress:
             _write(_unjudged_line(event))
         elif isinstance(event, UnsavedSweepEvent):
             _write(_not_kept_line(event))
+        elif isinstance(event, SteeringEvent):
+            _write(_steered_line(event))
 
 
 class LiveProgress:
@@ -153,6 +157,8 @@ class LiveProgress:
             self._print(_unjudged_line(event), "yellow")
         elif isinstance(event, UnsavedSweepEvent):
             self._print(_not_kept_line(event), "yellow")
+        elif isinstance(event, SteeringEvent):
+            self._print(_steered_line(event), "magenta")
         elif isinstance(event, RunResult):
             self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
 
@@ -220,6 +226,10 @@ def _swept_line(event: SweepEvent) -> str:
 
 def _unjudged_line(event: LostCandidateEvent) -> str:
     return f"not judged, {event.candidate.digest[:8]}: {event.reason}"
+
+
+def _steered_line(event: SteeringEvent) -> str:
+    return f"steered: {steering_text(event.steering)}"
 
 
 def _not_kept_line(event: UnsavedSweepEvent) -> str:

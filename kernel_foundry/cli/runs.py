@@ -23,6 +23,7 @@ from kernel_foundry.cli.runs_delete import delete_command
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
 from kernel_foundry.cli.runs_replay import replay_command
+from kernel_foundry.cli.runs_steer import show_steering, steer_command
 from kernel_foundry.cli.runs_transfer import export_command, import_command
 from kernel_foundry.cli.runs_watch import watch
 from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats, show_sweeps
@@ -35,13 +36,14 @@ from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.run_account import account_object, ask_account
 from kernel_foundry.sdk.run_objects import run_object
+from kernel_foundry.sdk.steering import steering_events, steering_object
 from kernel_foundry.sdk.sweep_files import kept_sweeps
 from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text, winner_text
 
 
 @click.group()
 def command() -> None:
-    """List, show, watch, report, copy, replay and delete runs. RUN defaults to the newest."""
+    """List, show, watch, steer, report, copy, replay, delete runs. RUN defaults to the newest."""
 
 
 command.add_command(watch)
@@ -53,6 +55,7 @@ command.add_command(record_command)
 command.add_command(delete_command)
 command.add_command(candidate_command)
 command.add_command(diff_command)
+command.add_command(steer_command)
 
 
 @command.command("list")
@@ -108,6 +111,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
         stats = foundry.ask_archive(lambda a: a.stats(found.spec.name))
         elites = foundry.ask_archive(lambda a: a.elites(found.spec.name))
         announced = foundry.ask_archive(lambda a: winner(a, found.spec.name))
+        steered = foundry.ask_archive(lambda a: steering_events(a, found.spec.name))
         asked = ask_account(foundry, found.spec.name)
     if as_json:
         elite_objects = [
@@ -129,6 +133,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
                 "stats": to_plain(stats),
                 "elites": elite_objects,
                 "sweeps": sweeps,
+                "steering": steering_object(steered),
                 **account_object(asked.account),
             }
         )
@@ -144,6 +149,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     console.print(Text.assemble((one_line(found.spec.name), "bold"), one_line(about)))
     for limit in found.spec.left_out:
         console.print(f"left out: {limit.text}", style="yellow")
+    show_steering(console, steered)
     if announced is not None:
         text = winner_text(announced.evaluation)
         console.print(text, style="bold", highlight=False)

@@ -36,6 +36,7 @@ CAUSES: Final = {
     StopCause.COST: "what models may cost is used up",
     StopCause.TRAFFIC_BOUND: "the winner is near enough to the traffic bound",
     StopCause.EXHAUSTED: "no proposal was new any more",
+    StopCause.STOPPED: "it was stopped: `runs steer RUN resume` takes that back",
     StopCause.INTERRUPTED: "interrupted",
 }
 """Why a run ended, for people."""

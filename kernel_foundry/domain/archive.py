@@ -149,6 +149,8 @@ class Selection:
     Numbers rise and never come twice, but a restart of the archive leaves some out."""
     island: str = ""
     """Role of the island that asks, such as "memory"."""
+    user_hint: str = ""
+    """What the run's user asks of the next proposals, in their own words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,13 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.domain.steering import Steering, SteeringEvent
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
 
-Item = TypeVar("Item", ArchivedEvaluation, Transition)
+Item = TypeVar("Item", ArchivedEvaluation, SteeringEvent, Transition)
 
 
 class RemoteArchive:
@@ -93,6 +94,24 @@ class RemoteArchive:
         # "" is the newest run: it is another one when the answer to a first try was lost.
         named = name or (await self.get_run(name)).spec.name
         await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=named))
+
+    async def steer(self, run: str, steering: Steering) -> SteeringEvent:
+        """Ask something of a run, durably."""
+        request = build(pb2.SteerRunRequest, run=run, steering=steering)
+        response = await self._connection.quick(self._stub.SteerRun, request)
+        return read_field(SteeringEvent, response, "event")
+
+    async def steering(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[SteeringEvent, ...]:
+        """Return up to `limit` steering events with a sequence above `after`, in order."""
+
+        async def page(after: int, limit: int) -> tuple[SteeringEvent, ...]:
+            request = build(pb2.ListSteeringRequest, run=run, after=after, limit=limit)
+            response = await self._connection.quick(self._stub.ListSteering, request)
+            return read_field(tuple[SteeringEvent, ...], response, "events")
+
+        return await _read_on(page, after, limit)
 
     async def select(self, run: str, *, strategy: str = "") -> Selection:
         """Return the assignment of the next proposal; two calls differ."""

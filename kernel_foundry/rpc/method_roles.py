@@ -8,14 +8,14 @@ _READ: Final = frozenset(
     {
         "CheckModels", "GetCapabilities", "GetGradient", "GetRun", "GetRunAccount", "GetStats",
         "ListElites", "ListEvaluations", "ListExchanges", "ListLessons", "ListModelLimits",
-        "ListModels", "ListRuns", "ListTransitions", "SearchLessons", "WatchRun",
+        "ListModels", "ListRuns", "ListSteering", "ListTransitions", "SearchLessons", "WatchRun",
     }
 )  # fmt: skip
 _RUN: Final = frozenset(
     {
         "AddEvaluation", "AddLesson", "AdmitTask", "CreateRun", "DropSelection", "EvaluateForeign",
         "EvaluateKernel", "FinishRun", "HoldRun", "ProbeHost", "ProposeCandidate", "ReportOutcome",
-        "SelectParents", "SweepKernel",
+        "SelectParents", "SteerRun", "SweepKernel",
     }
 )  # fmt: skip
 _OPEN: Final = ("/grpc.health.v1.Health/",)

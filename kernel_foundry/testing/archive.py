@@ -31,6 +31,13 @@ from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Cell, Measures
+from kernel_foundry.domain.steering import (
+    MOST_STEERING,
+    Steering,
+    SteeringEvent,
+    SteeringState,
+    steering_fault,
+)
 from kernel_foundry.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -57,6 +64,7 @@ class _FakeRun:
     transitions: list[Transition] = field(default_factory=list)
     elites: dict[Measures, Elite] = field(default_factory=dict)
     selected_count: int = 0
+    steering: list[SteeringEvent] = field(default_factory=list)
     change: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, when something is added or the state changes."""
 
@@ -114,20 +122,51 @@ class FakeArchive:
             raise RunHeldError(f"a loop works on run {name}", run=name)
         del self._runs[run.spec.name]
 
+    async def steer(self, run: str, steering: Steering) -> SteeringEvent:
+        """Ask something of a run."""
+        state = self._run(run)
+        fault = steering_fault(steering, state.spec.language)
+        if fault or len(state.steering) >= MOST_STEERING:
+            raise InvalidArgumentError(fault or "steered too often", field="steering")
+        if not state.steering or state.steering[-1].steering != steering:
+            state.steering.append(
+                SteeringEvent(
+                    sequence=len(state.steering) + 1,
+                    steering=steering,
+                    steered_unix_s=float(len(state.steering)),
+                    evaluation_count=len(state.archived),
+                )
+            )
+        return state.steering[-1]
+
+    async def steering(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[SteeringEvent, ...]:
+        """Return up to `limit` steering events with a sequence above `after`, in order."""
+        _check_page(after, limit)
+        return tuple(self._run(run).steering[after : after + limit])
+
     async def select(self, run: str, *, strategy: str = "") -> Selection:
-        """Seed an empty archive, else mutate the best elite, whatever the strategy."""
+        """Seed an empty archive, else mutate the best elite, whatever the strategy.
+
+        Where a cell is pinned, its elite is mutated, or others towards it.
+        """
         if strategy and strategy not in STRATEGY_NAMES:
             raise InvalidArgumentError(f"no strategy {strategy!r}", field="strategy")
         state = self._run(run)
         sequence = state.selected_count
         state.selected_count += 1
-        if not state.elites:
-            return Selection(operator=Operator.SEED, sequence=sequence, island=_ISLAND)
+        steered = SteeringState(state.steering)
+        allowed = [elite for elite in _ranked(state) if elite.measures not in steered.banned]
+        pinned = [elite for elite in allowed if elite.measures == steered.pinned]
+        parent = next(iter(pinned or allowed), None)
         return Selection(
-            operator=Operator.MUTATE,
-            parent=_ranked(state)[0],
+            operator=Operator.SEED if parent is None else Operator.MUTATE,
+            parent=parent,
+            target=None if pinned else steered.pinned,
             sequence=sequence,
             island=_ISLAND,
+            user_hint=steered.hint,
         )
 
     async def drop_selection(self, run: str, selection: int) -> None:

@@ -14,6 +14,7 @@ from kernel_foundry.archive.v1 import (
     run_event_pb2,
     run_pb2,
     stats_pb2,
+    steering_pb2,
 )
 from kernel_foundry.common.v1 import (
     admission_pb2,
@@ -51,6 +52,7 @@ from kernel_foundry.domain import (
     probe,
     profile,
     request,
+    steering,
     sweep,
     task,
 )
@@ -147,6 +149,8 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         request.ProposalRequest: proposal_pb2.ProposalRequest,
         request.TokenUsage: proposal_pb2.TokenUsage,
         request.Yardstick: evaluation_request_pb2.Yardstick,
+        steering.Steering: steering_pb2.Steering,
+        steering.SteeringEvent: steering_pb2.SteeringEvent,
         sweep.Configuration: sweep_pb2.Configuration,
         sweep.ConfigurationResult: sweep_pb2.ConfigurationResult,
         sweep.ConfigurationTimes: sweep_pb2.ConfigurationTimes,

@@ -9,7 +9,14 @@ from unittest.mock import patch
 import pytest
 
 from archive_svc.archive import LocalArchive
-from archive_svc.run.journal import MOST_EVENTS, Journal, JournalEvent, is_journal, read_journal
+from archive_svc.run.journal import (
+    MOST_EVENTS,
+    Journal,
+    JournalAct,
+    JournalEvent,
+    is_journal,
+    read_journal,
+)
 from archive_svc.run.run_file import export_run, import_run
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec
@@ -61,7 +68,7 @@ async def test_a_selection_by_another_strategy_says_so(archive: LocalArchive, ma
     await archive.add("first", *make("b", median_ns=400.0), request_id="2", selection=1)
     assert await journals(archive) == ["@0 s0=best_of_n", "@0 s1"]
     first = read_journal("@0 s0=best_of_n").events[0]
-    assert first == JournalEvent(selection=0, is_drop=False, strategy="best_of_n")
+    assert first == JournalEvent(act=JournalAct.MADE, number=0, strategy="best_of_n")
     with pytest.raises(InvalidArgumentError, match="no_such"):
         await archive.select("first", strategy="no_such")
 
@@ -152,8 +159,8 @@ def test_a_journal_is_read_as_it_was_written() -> None:
     entry = read_journal(journal.text)
     assert (entry.opened_at, entry.is_whole) == (17, True)
     assert entry.events == (
-        JournalEvent(selection=32, is_drop=False),
-        JournalEvent(selection=32, is_drop=True),
+        JournalEvent(act=JournalAct.MADE, number=32),
+        JournalEvent(act=JournalAct.DROPPED, number=32),
     )
 
 

@@ -20,6 +20,7 @@ from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import (
     AlreadyExistsError,
     CorruptArchiveError,
@@ -67,6 +68,8 @@ def source_url(tmp_path_factory: pytest.TempPathFactory, spec: RunSpec) -> str:
         best = make_candidate(str(COUNT - 1))
         again = make_evaluation(best, median_ns=950.0)
         store.add(1, NewEvaluation(request_id="again", candidate=best, evaluation=again))
+        store.steer(1, Steering(action=SteeringAction.HINT, text="wide loads"))
+        store.steer(1, Steering(action=SteeringAction.INJECT, source=best.source))
         store.set_state(1, RunState.FINISHED)
     return url
 
@@ -92,7 +95,8 @@ def everything(url: str, name: str = "first") -> tuple[Any, ...]:
         assert row is not None
         transitions = store.transitions(row.id, 0, 10_000)
         numbers = store.results(row.id, 0)
-        return replace(row, id=0), numbers, store.evaluations(row.id, 0, 10_000), transitions
+        evaluations = store.evaluations(row.id, 0, 10_000)
+        return replace(row, id=0), numbers, evaluations, transitions, store.steering(row.id, 0, 99)
 
 
 def names(url: str) -> list[str]:
@@ -213,6 +217,12 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
         (set_in(3, "candidate", "parents", to=["x" * 65]), "line 4: parent is more"),
         (set_in(3, "candidate", "source", "plan", to="\ud800"), "line 4: .*surrogates"),
         (set_in(3, "evaluation", "workloads", 0, "traffic_bound_ns", to=float("nan")), "line 4: "),
+        (set_in(0, "steering", 0, "sequence", to=2), "line 1: steering event 1: .*order"),
+        (set_in(0, "steering", 0, "evaluation_count", to=-1), "line 1: steering event 1"),
+        (set_in(0, "steering", 0, "steered_unix_s", to=-1.0), "line 1: a time is not"),
+        (set_in(0, "steering", 0, "steering", "text", to="x" * 2001), "line 1: .*a hint of 2001"),
+        (set_in(0, "steering", 1, "steering", "source", to=None), "line 1: steering event 2"),
+        (set_in(0, "steering", to=7), "line 1: "),
         (lambda lines: lines.clear(), "cut off"),
     ],
 )

@@ -130,9 +130,28 @@ def test_deleted_run_is_gone_with_what_was_kept_of_it(store_folder: Path) -> Non
     assert run_kfoundry(store_folder, "runs", "delete", "first").returncode == 2
 
 
+def test_a_run_is_steered_and_shows_how(store_folder: Path) -> None:
+    (store_folder / "mine.md").write_text("```sycl\n// mine\n```\n```python\npass\n```\n")
+    for words in (("hint", "wide\x1b loads"), ("pin", "2,1,0"), ("inject", "mine.md"), ("stop",)):
+        asked = run_kfoundry(store_folder, "runs", "steer", "first", *words)
+        assert asked.returncode == 0, asked.stderr
+        assert "optimize --resume --run first" in asked.stderr
+    steered = json.loads(run_kfoundry(store_folder, "runs", "steer", "first", "--json").stdout)
+    assert (steered["stopped"], steered["pinned"]) == (True, "2,1,0")
+    assert [event["evaluations"] for event in steered["events"]] == [3, 3, 3, 3]
+    shown = run_kfoundry(store_folder, "runs", "show", "first").stdout
+    digest = steered["events"][2]["candidate"][:12]
+    for text in (r"hint: wide\x1b loads", "pin cell 2,1,0", f"inject candidate {digest}", "stop"):
+        assert text in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (("steer", "first", "pin"), 2, "needs a CELL"),
+        (("steer", "first", "pin", "4,0,0"), 2, "such as 2,1,0"),
+        (("steer", "first", "pause", "now"), 2, "nothing behind it"),
+        (("steer", "first", "inject", "data/runs.db"), 2, "runs.db"),
         (("watch", "nothing"), 2, "nothing"),
         (("watch", "--after", "-1"), 2, "x>=0"),
         (("candidate", "9"), 2, "no evaluation 9"),

@@ -35,6 +35,8 @@ class StopCause(StrEnum):
     TRAFFIC_BOUND = "traffic_bound"
     """The best kernel is at the traffic bound of every timed workload."""
     EXHAUSTED = "exhausted"
+    STOPPED = "stopped"
+    """Its user stopped it, see `domain.steering`."""
     INTERRUPTED = "interrupted"
 
 
@@ -45,7 +47,8 @@ class Budget:
     evaluations: int | None = None
     """Of the run in all, also those before a resume; what counts: see `BudgetUse.evaluations`."""
     minutes: float | None = None
-    """Of this call, from its start; the last word (re-measuring the winner) is included."""
+    """Of this call, from its start, without pauses; the last word (re-measuring the winner) is
+    included."""
     cost_usd: float | None = None
     """Of the run in all."""
     tokens: int | None = None

@@ -34,6 +34,7 @@ class BudgetMeter:
         self.in_judgement = 0
         """Evaluations in progress, those of sweeps as well."""
         self._started_s = time.monotonic()
+        self._paused_since_s: float | None = None
         self._slowest_evaluation_s = 0.0
         self._promised_s = 0.0
         """To profiles that may be under way."""
@@ -63,6 +64,17 @@ class BudgetMeter:
     def stop(self, cause: StopCause | None) -> None:
         """End the search for this reason, unless there is one already."""
         self._cause = self._cause or cause
+
+    def pause(self) -> None:
+        """Stop the clock, unless it stands."""
+        if self._paused_since_s is None:
+            self._paused_since_s = time.monotonic()
+
+    def go_on(self) -> None:
+        """Let the clock run on, unless it runs."""
+        if self._paused_since_s is not None:
+            self._started_s += time.monotonic() - self._paused_since_s
+            self._paused_since_s = None
 
     def left_s(self) -> float | None:
         """Return how long the search may yet take; None: as long as it likes."""
@@ -127,4 +139,5 @@ class BudgetMeter:
         return 4 * self._slowest_evaluation_s
 
     def _elapsed_s(self) -> float:
-        return time.monotonic() - self._started_s
+        now_s = time.monotonic() if self._paused_since_s is None else self._paused_since_s
+        return now_s - self._started_s

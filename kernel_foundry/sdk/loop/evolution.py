@@ -3,7 +3,8 @@
 Steady-state and asynchronous: several proposals are in flight, and an evaluation never waits
 for the slowest reply. Every evaluation is stored before the next step, so a killed loop resumes
 where it was. Proposals are made in `proposer.py`, the budget is counted in `budget_meter.py`,
-sweeps are chosen in `sweeping.py`, and the winner is measured again in `promotion.py`.
+sweeps are chosen in `sweeping.py`, what people ask is read in `run_steering.py`, and the winner is
+measured again in `promotion.py`.
 Source: asynchronous steady-state MAP-Elites (docs/design.md, 9).
 """
 
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import uuid
 from dataclasses import replace
+from typing import Literal
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
@@ -46,6 +48,7 @@ from kernel_foundry.sdk.loop.progress import (
 from kernel_foundry.sdk.loop.promotion import Promotion, promotions, winner
 from kernel_foundry.sdk.loop.proposal_queue import ProposalQueue
 from kernel_foundry.sdk.loop.proposer import PendingProposal, Proposer
+from kernel_foundry.sdk.loop.run_steering import RunSteering
 from kernel_foundry.sdk.loop.sweeping import Sweeper, cost_of
 
 UNJUDGED_BEFORE_GIVING_UP = 8
@@ -89,8 +92,9 @@ class Evolution:
         self._run = run
         self._meter = BudgetMeter(budget, run)
         self._in_flight = budget.in_flight(in_flight)
+        self._steering = RunSteering(archive, run.spec.name, self._meter, listener)
         self._proposer = Proposer(
-            archive, generator, run.spec, self._meter, in_flight=self._in_flight
+            archive, generator, run.spec, self._meter, self._steering, in_flight=self._in_flight
         )
         self._limits = limits
         self._judging = judging
@@ -127,9 +131,14 @@ class Evolution:
                     spent=replace(self._meter.used),
                 )
             )
-            await self._sweep_recalled()
-            await self._judge_first_candidates()
-            await self._search(admission)
+            await self._steering.begin()
+            following = asyncio.create_task(self._steering.follow())
+            try:
+                await self._sweep_recalled()
+                await self._judge_first_candidates()
+                await self._search(admission)
+            finally:
+                following.cancel()
             await self._promote()
         except (asyncio.CancelledError, KernelFoundryError):
             # The archive may be what failed; what was added is there all the same.
@@ -172,6 +181,7 @@ class Evolution:
     async def _judge_first_candidates(self) -> None:
         """Judge the candidates that the run begins with, those that a killed loop left as well."""
         for source in self._run.spec.first_candidates:
+            await self._steering.until_unpaused()
             if source.digest in self._proposer.seen or self._meter.stop_cause() is not None:
                 continue
             self._proposer.seen.add(source.digest)
@@ -189,31 +199,50 @@ class Evolution:
         )
         try:
             async with asyncio.TaskGroup() as group:
-                proposers = [
+                # What was given comes before what is proposed.
+                others = [group.create_task(self._keep_injecting(queue))]
+                others += (
                     group.create_task(self._proposer.keep_proposing(admission, queue))
                     for _ in range(self._in_flight)
-                ]
+                )
                 judges = [
                     group.create_task(self._keep_judging(queue)) for _ in range(self._judging)
                 ]
-                await self._until_ended(judges, queue)
-                for proposer in proposers:
-                    proposer.cancel()
+                stopped = group.create_task(self._steering.stopped.wait())
+                await self._until_ended(judges, queue, stopped)
+                for task in (*others, stopped):
+                    task.cancel()
         except ExceptionGroup as failures:
             raise _first(failures) from failures
         self._meter.stop(self._proposer.dried_up)
 
     async def _until_ended(
-        self, judges: list[asyncio.Task[None]], queue: ProposalQueue[PendingProposal]
+        self,
+        judges: list[asyncio.Task[None]],
+        queue: ProposalQueue[PendingProposal],
+        stopped: asyncio.Task[Literal[True]],
     ) -> None:
-        """Wait for the judges, but for no model once the time is up."""
+        """Wait for the judges, but for no model once the time is up or the run is stopped."""
         judging = set(judges)
         while judging:
-            _, judging = await asyncio.wait(judging, timeout=self._meter.left_s())
+            await asyncio.wait(
+                {*judging, stopped},
+                timeout=self._meter.left_s(),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            judging = {judge for judge in judging if not judge.done()}
             if judging and self._meter.stop_cause() is not None:
                 queue.end()
                 await asyncio.wait(judging)
                 return
+
+    async def _keep_injecting(self, queue: ProposalQueue[PendingProposal]) -> None:
+        """Have candidates judged that the run's user gives."""
+        while True:
+            source = await self._steering.next_candidate()
+            if source.digest not in self._proposer.seen:
+                self._proposer.seen.add(source.digest)
+                await queue.put(PendingProposal(candidate=Candidate(source=source)))
 
     async def _keep_judging(self, queue: ProposalQueue[PendingProposal]) -> None:
         """Judge until the budget is used up or every proposer has ended."""
@@ -222,16 +251,17 @@ class Evolution:
                 continue
             with self._meter.judging(1):
                 judged = await self._judge(pending)
-                if judged is None or pending.selection is None:
+                if judged is None:
                     continue
-                await self._generator.report(
-                    ProposalOutcome(
-                        run=self._run.spec.name,
-                        selection=pending.selection,
-                        candidate=pending.candidate,
-                        evaluation=judged.evaluation,
+                if pending.selection is not None:
+                    await self._generator.report(
+                        ProposalOutcome(
+                            run=self._run.spec.name,
+                            selection=pending.selection,
+                            candidate=pending.candidate,
+                            evaluation=judged.evaluation,
+                        )
                     )
-                )
                 is_elite = judged.result.status is not AddStatus.NOT_ADDED
                 await self._sweep(pending.candidate, judged.evaluation, is_elite=is_elite)
             if self._meter.stop_cause() is not None:

@@ -8,6 +8,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddResult, Elite, OutcomeCount, Run
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import ConfigurationResult
 from kernel_foundry.errors import EliteNotFoundError
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause
@@ -101,6 +102,12 @@ def nothing_passed(run: str, outcomes: tuple[OutcomeCount, ...]) -> EliteNotFoun
 
 
 Event = (
-    AdmissionEvent | VerdictEvent | LostCandidateEvent | SweepEvent | UnsavedSweepEvent | RunResult
+    AdmissionEvent
+    | VerdictEvent
+    | LostCandidateEvent
+    | SweepEvent
+    | UnsavedSweepEvent
+    | SteeringEvent
+    | RunResult
 )
 Listener = Callable[[Event], None]

@@ -13,6 +13,7 @@ from kernel_foundry.ports import Archive, Generator
 from kernel_foundry.sdk.loop.budget import StopCause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
 from kernel_foundry.sdk.loop.proposal_queue import ProposalQueue
+from kernel_foundry.sdk.loop.run_steering import RunSteering
 
 REPEATS_BEFORE_EXHAUSTED = 40
 """Proposals in a row that were judged before; then the search space counts as used up."""
@@ -43,6 +44,7 @@ class Proposer:
         generator: Proposes.
         spec: The run.
         meter: Says when to stop; takes what proposals cost.
+        steering: Read before each proposal.
         in_flight: Proposals being made at once.
     """
 
@@ -52,6 +54,7 @@ class Proposer:
         generator: Generator,
         spec: RunSpec,
         meter: BudgetMeter,
+        steering: RunSteering,
         *,
         in_flight: int,
     ) -> None:
@@ -59,6 +62,7 @@ class Proposer:
         self._generator = generator
         self._spec = spec
         self._meter = meter
+        self._steering = steering
         self._in_flight = in_flight
         self.seen: set[str] = set()
         """Digests of all candidates of the run."""
@@ -79,6 +83,10 @@ class Proposer:
         """
         while self._meter.stop_cause() is None and self.dried_up is None:
             try:
+                await self._steering.read()
+                await self._steering.until_unpaused()
+                if self._meter.stop_cause() is not None:
+                    break
                 pending = await self._propose(admission)
             except LlmQuotaError:
                 self.dried_up = StopCause.COST

@@ -8,6 +8,7 @@ from archive_svc.archive import LocalArchive
 from archive_svc.run.run_file import export_run
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import (
     AlreadyExistsError,
     CorruptArchiveError,
@@ -97,6 +98,35 @@ async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: P
     assert outcome.replayed is not None
     counts = outcome.replayed
     assert (counts.remade, counts.unselected, counts.restarts) == (2, 1, 1)
+
+
+async def test_a_steered_run_comes_out_equal(tmp_path: Path) -> None:
+    """Each selection heeds what was asked before it, also after a restart."""
+    recorded = Recorded(folder=tmp_path)
+    generator = generator_in(tmp_path, Scripted())
+    archive = LocalArchive(recorded.store)
+    await archive.create_run(SPEC)
+    mine = hand_written("given")
+    await archive.steer("recorded", Steering(action=SteeringAction.INJECT, source=mine.source))
+    await archive.add("recorded", mine, await evaluate(mine), request_id="given")
+    cell = (await archive.elites("recorded"))[0].measures
+    for action in (SteeringAction.PIN, SteeringAction.BAN, SteeringAction.RELEASE):
+        await archive.steer("recorded", Steering(action=action, cell=cell))
+        await archive.steer("recorded", Steering(action=SteeringAction.HINT, text=action.value))
+        for _ in range(4):
+            await add(archive, await propose(archive, generator))
+        if action is SteeringAction.PIN:
+            await archive.close()
+            archive = LocalArchive(recorded.store)
+    journals = [one.journal for one in await archive.evaluations("recorded")]
+    await archive.close()
+    await generator.close()
+    steered = [j.partition(" s")[0] for j in journals if "k" in j]
+    assert steered == ["@0 k1", "@0 k3", "@5 k5", "@5 k7"]
+    outcome = await replayed(recorded)
+    assert outcome.difference is None
+    assert outcome.replayed is not None
+    assert (outcome.replayed.restarts, outcome.replayed.by_hand) == (1, 1)
 
 
 async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(

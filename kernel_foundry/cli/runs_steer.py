@@ -1,0 +1,108 @@
+"""`kfoundry runs steer`: what a person asks of a run while it goes on."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.domain.archive import Run, RunState
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
+from kernel_foundry.domain.steering import Steering, SteeringAction, SteeringEvent
+from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.steering import (
+    steering_events,
+    steering_object,
+    steering_of,
+    steering_text,
+)
+from kernel_foundry.text_file import read_text_file
+
+_NEEDED: Final = {
+    SteeringAction.PIN: "CELL",
+    SteeringAction.BAN: "CELL",
+    SteeringAction.INJECT: "FILE",
+}
+
+
+@click.command("steer")
+@click.argument("run")
+@click.argument(
+    "action", type=click.Choice([action.value for action in SteeringAction]), required=False
+)
+@click.argument("what", default="")
+@json_option
+@target_options
+def steer_command(run: str, action: str | None, what: str, as_json: bool, **targets: Any) -> int:
+    """Steer a run, or show how it was steered.
+
+    It is in force from the next proposal on, also after a kill and --resume. A cell is
+    MEMORY,ALGORITHM,SYNCHRONIZATION, the coordinates of the archive map, 0 to 3 each.
+
+    \b
+    pause           nothing new begins; its minutes stand still
+    resume          goes on after a pause or a stop
+    stop            the search ends; the winner is measured again
+    hint TEXT       shown to models in the next prompts; "" takes it back
+    pin CELL        aim at this cell, and start from its elite
+    ban CELL        neither aim at this cell nor start from it
+    release [CELL]  takes a pin or ban back; without a cell all
+    inject FILE     judges a candidate, which may become a parent
+
+    \b
+    kfoundry runs steer softmax-1 hint "keep the row in registers"
+    kfoundry runs steer softmax-1 inject mine.md
+    kfoundry runs steer softmax-1                what was asked so far
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    asked = _asked(SteeringAction(action), what) if action else None
+    with open_foundry(**targets) as foundry:
+        found = foundry.ask_archive(lambda a: a.get_run(run))
+        name = found.spec.name
+        if asked is not None:
+            steering = asked
+            foundry.ask_archive(lambda a: a.steer(name, steering))
+        events = foundry.ask_archive(lambda a: steering_events(a, name))
+    if as_json:
+        print_json({"run": name, **steering_object(events)})
+    elif asked is None:
+        show_steering(PrintableConsole(), events)
+    else:
+        print_text(f"{name}: {one_line(steering_text(asked))}; {_when(found)}", err=True)
+    return 0
+
+
+def show_steering(console: PrintableConsole, events: Iterable[SteeringEvent]) -> None:
+    """Print what was asked of a run, a line each."""
+    for event in events:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(event.steered_unix_s))
+        line = f"steered {at}, after evaluation {event.evaluation_count}: "
+        text = one_line(line + steering_text(event.steering))
+        console.print(text, highlight=False, soft_wrap=True)
+
+
+def _asked(action: SteeringAction, what: str) -> Steering:
+    needed = _NEEDED.get(action)
+    if needed and not what:
+        raise click.UsageError(f"{action.value} needs a {needed}")
+    match action:
+        case SteeringAction.HINT:
+            return steering_of(action, text=what)
+        case SteeringAction.PIN | SteeringAction.BAN | SteeringAction.RELEASE:
+            return steering_of(action, cell=what)
+        case SteeringAction.INJECT:
+            return steering_of(action, candidate=read_text_file(Path(what), LONGEST_CANDIDATE))
+    if what:
+        raise click.UsageError(f"{action.value} takes nothing behind it")
+    return steering_of(action)
+
+
+def _when(run: Run) -> str:
+    if run.state is RunState.RUNNING:
+        return "in force from the next proposal on"
+    resume = as_called(f"optimize --resume --run {run.spec.name}")
+    return f"no loop works on it: in force once `{resume}` goes on"

@@ -1,0 +1,108 @@
+"""Steering as people give and read it; what it does is in `kernel_foundry.domain.steering`."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
+from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
+from kernel_foundry.domain.steering import (
+    MOST_STEERING,
+    Steering,
+    SteeringAction,
+    SteeringEvent,
+    SteeringState,
+)
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.plan.candidate_text import ExtractionError, split
+from kernel_foundry.ports import Archive
+
+_CELL: Final = re.compile(rf"[0-{LEVELS - 1}](,[0-{LEVELS - 1}]){{{len(DIMENSIONS) - 1}}}")
+
+
+def steering_of(
+    action: SteeringAction, *, text: str = "", cell: str = "", candidate: str = ""
+) -> Steering:
+    """Return what a person asks.
+
+    Args:
+        action: What is asked.
+        text: Of a hint.
+        cell: "MEMORY,ALGORITHM,SYNCHRONIZATION", such as "2,1,0"; "" for none.
+        candidate: Markdown of a candidate; "" for none.
+
+    Raises:
+        InvalidArgumentError: that is no cell, or no candidate is in the text.
+    """
+    if cell and _CELL.fullmatch(cell) is None:
+        raise InvalidArgumentError(
+            f"cell {cell[:20]!r}: expected the levels of memory, algorithm and synchronization, "
+            f"0 to {LEVELS - 1} each, such as 2,1,0",
+            field="cell",
+        )
+    if len(candidate) > LONGEST_CANDIDATE:
+        raise InvalidArgumentError(
+            f"a candidate of more than {LONGEST_CANDIDATE} characters", field="candidate"
+        )
+    try:
+        source = split(candidate) if candidate else None
+    except ExtractionError as error:
+        raise InvalidArgumentError(str(error), field="candidate") from error
+    levels = dict(zip(DIMENSIONS, map(int, cell.split(",")), strict=True)) if cell else None
+    return Steering(
+        action=action,
+        text=text.strip(),
+        cell=None if levels is None else Measures(**levels),
+        source=source,
+    )
+
+
+async def steering_events(archive: Archive, run: str) -> tuple[SteeringEvent, ...]:
+    """Return all that was asked of a run, in order."""
+    return await archive.steering(run, limit=MOST_STEERING)
+
+
+def steering_text(steering: Steering) -> str:
+    """Return what was asked, in words; a hint and a digest are not made printable."""
+    action, cell = steering.action, cell_text(steering.cell)
+    match action:
+        case SteeringAction.HINT:
+            return f"hint: {steering.text}" if steering.text else "no hint any more"
+        case SteeringAction.INJECT if steering.source is not None:
+            return f"inject candidate {steering.source.digest[:12]}"
+        case SteeringAction.RELEASE if steering.cell is None:
+            return "release all cells"
+    return f"{action.value} cell {cell}" if cell else action.value
+
+
+def cell_text(cell: Measures | None) -> str:
+    """Return "2,1,0" of a cell; "" of none."""
+    return "" if cell is None else ",".join(map(str, cell.cell))
+
+
+def steering_object(events: Iterable[SteeringEvent]) -> dict[str, Any]:
+    """Return the `--json` object of a run's steering: what is in force, and all events."""
+    events = tuple(events)
+    state = SteeringState(events)
+    return {
+        "paused": state.is_paused,
+        "stopped": state.is_stopped,
+        "hint": state.hint,
+        "pinned": cell_text(state.pinned) or None,
+        "banned": sorted(map(cell_text, state.banned)),
+        "events": [event_object(event) for event in events],
+    }
+
+
+def event_object(event: SteeringEvent) -> dict[str, Any]:
+    """Return the `--json` object of one event."""
+    steering = event.steering
+    return {
+        "sequence": event.sequence,
+        "action": steering.action.value,
+        "text": steering.text,
+        "cell": cell_text(steering.cell) or None,
+        "candidate": steering.source.digest if steering.source else None,
+        "steered_unix_s": event.steered_unix_s,
+        "evaluations": event.evaluation_count,
+    }
