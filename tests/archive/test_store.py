@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import (
     AlreadyExistsError,
     CorruptArchiveError,
@@ -317,6 +319,25 @@ def test_migrations_make_what_the_schema_says(store_url: str) -> None:
     with engine.connect().execution_options(reader=True) as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
     engine.dispose()
+
+
+def test_a_store_of_before_steering_is_migrated_when_it_is_opened(
+    store_url: str, spec: RunSpec
+) -> None:
+    engine, _ = open_engine(store_url, SCHEMA)
+    with engine.begin() as connection:
+        for statement in (
+            "DROP TABLE steering",
+            "ALTER TABLE runs DROP COLUMN steering_count",
+            "UPDATE alembic_version SET version_num = '0002'",
+        ):
+            connection.execute(sa.text(statement))
+    engine.dispose()
+    with closing(Store(store_url)) as store:
+        store.insert_run(spec)
+        event = store.steer(1, Steering(action=SteeringAction.PAUSE))
+        assert store.steering(1, 0, 9) == (event,)
+        assert store.counts(1) == (0, 1)
 
 
 def test_a_newer_schema_is_refused(store_url: str) -> None:
