@@ -1,8 +1,8 @@
 // Numbers of any format as float, and 16-byte loads and stores with guards at a row's end.
 //
 //   kf::to_float(x), kf::from_float<T>(x)       T: float, __half, __nv_bfloat16
-//   kf::load_pack(row, column, columns, beyond, x)   fills x[WIDTH] with neighbours, WIDTH = 16 /
-//   sizeof(T) kf::store_pack(row, column, columns, x)      writes those that are inside
+//   kf::load_pack(row, column, columns, beyond, x)   fills x with pack_width<T> neighbours
+//   kf::store_pack(row, column, columns, x)      writes those that are inside
 //   kf::store4(row, column, columns, float4)     the same for four, as products hand them out
 //   kf::load4(row, column, columns)              such as a bias; 0 beyond the end
 //

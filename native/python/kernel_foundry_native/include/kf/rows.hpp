@@ -6,8 +6,8 @@
 //   row.load(pointer, columns, beyond)   beyond: what stands behind the end, neutral in reductions
 //   row.each([=](float& x) { ... })      changes every value
 //   row.each(columns, [=](float& x, int column) { ... })   those inside, with their column
-//   row.each_pack([&](float (&x)[4], int column) { ... })   by neighbours, to combine with
-//   load_pack row.reduce(kf::Sum())                over all values; all threads get it
+//   row.each_pack([&](float (&x)[4], int column) { ... })   by neighbours, as load_pack reads
+//   row.reduce(kf::Sum())                over all values; all threads get it
 //   row.variance(mean, columns)          mean squared distance of those inside
 //   row.store(pointer, columns)
 //
