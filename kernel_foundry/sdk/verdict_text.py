@@ -221,10 +221,14 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def gain_text(interval: tuple[float, float] | None) -> str:
-    """Return what the interval of a speed-up says against a gain; "" where there is one."""
-    if interval is None or interval[0] > 1.0:
+    """Return what the interval of a speed-up says against it; "" where it is a clear gain."""
+    if interval is None:
         return ""
-    return ": no clear gain" if interval[1] >= 1.0 else ": slower"
+    if interval[1] < 1.0:
+        return ": slower"
+    if interval[0] <= 1.0:
+        return ": no clear gain"
+    return f": no more than {interval[0]:.2f}× is sure" if interval[1] > 2 * interval[0] else ""
 
 
 def headline_text(value: float | None, interval: tuple[float, float] | None) -> str:

@@ -57,6 +57,17 @@ def test_small_values_are_shown_as_they_are() -> None:
         "a: " + "x" * 200_000,
         "a: [",
         "*a",
+        "tf32: true\ntf32: false\n",
+        'tf32: true\n"tf32": false\n',
+        "a: [{b: 1, b: 1}]",
+        "rows: 01000",
+        "rows: 8:32",
+        "rows: 0b11",
+        "atol: 8:32.5",
+        "<<: {a: 1}\nb: 2\n",
+        "on: 1",
+        "8: 1",
+        "[a, b]: 1",
     ],
 )
 def test_yaml_beyond_the_limits_is_refused(text: str) -> None:
