@@ -58,10 +58,14 @@ class SanitizerResult:
 _SANITIZERS: Final = {
     tools.SanitizerTool.MEMORY: EvaluationOutcome.CRASHED,
     tools.SanitizerTool.RACES: EvaluationOutcome.NONDETERMINISTIC,
+    tools.SanitizerTool.BARRIERS: EvaluationOutcome.NONDETERMINISTIC,
     tools.SanitizerTool.UNINITIALIZED: EvaluationOutcome.WRONG_RESULT,
 }
 """Every sanitizer that a promoted candidate is run under, and what becomes of it by an error:
-accesses outside of memory, work-items that do not wait for each other, values that nobody wrote."""
+accesses outside of memory, work-items that do not wait for each other, barriers that some of them
+do not reach, values that nobody wrote."""
+_SECONDS: Final = 60.0
+"""Of each sanitizer, after which it is ended."""
 
 
 def sanitized(rerun: Rerun | None, draw: Draw) -> SanitizerResult:
@@ -78,7 +82,9 @@ def sanitized(rerun: Rerun | None, draw: Draw) -> SanitizerResult:
     checks: list[Check] = []
     for kind, outcome in _SANITIZERS.items():
         with _command(rerun, draw) as (command, environment):
-            found = tools.inspect(command, environment, check=kind, tensor_bytes=sizes)
+            found = tools.inspect(
+                command, environment, check=kind, seconds=_SECONDS, tensor_bytes=sizes
+            )
         if found.has_errors:
             checks.append(_sanitizer_check(CheckResult.FAILED, draw, found.findings[0].message))
             failure = CandidateFailure(outcome=outcome, findings=found.findings)

@@ -36,15 +36,15 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return install
 
 
-def test_all_three_are_asked(tool) -> None:
+def test_all_four_are_asked(tool) -> None:
     tool('echo "========= COMPUTE-SANITIZER"')
     found = sanitized(_RERUN, _DRAW)
     assert found.failure is None
     assert [(c.kind, c.result) for c in found.checks] == [
         (CheckKind.SANITIZER, CheckResult.PASSED)
-    ] * 3
+    ] * 4
     said = " ".join(check.note for check in found.checks)
-    assert all(name in said for name in ("memcheck", "racecheck", "initcheck"))
+    assert all(name in said for name in ("memcheck", "racecheck", "synccheck", "initcheck"))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,8 @@ def test_all_three_are_asked(tool) -> None:
     [
         ("memcheck", EvaluationOutcome.CRASHED, 0),
         ("racecheck", EvaluationOutcome.NONDETERMINISTIC, 1),
-        ("initcheck", EvaluationOutcome.WRONG_RESULT, 2),
+        ("synccheck", EvaluationOutcome.NONDETERMINISTIC, 2),
+        ("initcheck", EvaluationOutcome.WRONG_RESULT, 3),
     ],
 )
 def test_an_error_of_any_of_them_refuses(tool, name, outcome, passed) -> None:

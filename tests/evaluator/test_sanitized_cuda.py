@@ -97,16 +97,16 @@ def test_an_honest_candidate_is_clean(judged: Callable[[str, bool], Evaluation])
     ("text", "outcomes"),
     [
         # Allocations are rounded up: what lies behind the input was allocated, or only unwritten.
-        (_BEYOND, {EvaluationOutcome.CRASHED: 0, EvaluationOutcome.WRONG_RESULT: 2}),
+        (_BEYOND, {EvaluationOutcome.CRASHED: 0, EvaluationOutcome.WRONG_RESULT: 3}),
         (_RACY, {EvaluationOutcome.NONDETERMINISTIC: 1}),
-        (_UNWRITTEN, {EvaluationOutcome.WRONG_RESULT: 2}),
+        (_UNWRITTEN, {EvaluationOutcome.WRONG_RESULT: 3}),
     ],
     ids=["beyond the input", "racy", "scratch that nobody wrote"],
 )
 def test_what_only_a_sanitizer_sees_is_refused(
     judged: Callable[[str, bool], Evaluation], text: str, outcomes: dict[EvaluationOutcome, int]
 ) -> None:
-    """By memcheck, racecheck or initcheck: for an outcome so many of them find nothing before."""
+    """By memcheck, racecheck, synccheck or initcheck: for an outcome so many of them find nothing before."""
     unseen = judged(text, False)
     assert unseen.passed, unseen.findings
     refused = judged(text, True)
