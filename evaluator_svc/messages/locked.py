@@ -280,6 +280,15 @@ class BindReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelGrid:
+    """How many work-groups a kernel is launched with."""
+
+    kernel: str
+    groups: tuple[int, int, int]
+    """In x, y and z, of each the most among its launches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoundWorkload:
     """What a plan became for one workload."""
 
@@ -309,6 +318,8 @@ class BoundWorkload:
     """Kernel of the launch that has most work-items."""
     main_shared_bytes: int = 0
     """Dynamic shared memory of that launch."""
+    grids: tuple[KernelGrid, ...] = ()
+    """Of each kernel that it launches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

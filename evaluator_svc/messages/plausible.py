@@ -255,6 +255,7 @@ def _bound_workload(workload: BoundWorkload) -> None:
         workload.group_count, workload.group_size, workload.library_call_count,
         workload.prepared_bytes, workload.result_bytes, workload.main_shared_bytes,
         workload.prepare_traffic_bytes, workload.prepared_count,
+        *(count for grid in workload.grids for count in grid.groups),
     )  # fmt: skip
 
 

@@ -5,10 +5,11 @@ One that is also run goes through `evaluate.py`.
 
 from typing import Protocol
 
-from evaluator_svc.messages.locked import BindReply, BindRequest, CandidateFailure
+from evaluator_svc.messages.locked import BindReply, BindRequest, CandidateFailure, WorkloadNames
 from evaluator_svc.pipeline.build.built_candidate import (
     BuildPlace,
     BuiltCandidate,
+    assess_launches,
     describe,
     read_and_build,
 )
@@ -59,12 +60,16 @@ class CandidateBuild:
             built = read_and_build(builder, self._site, self._request, task.workloads, self._draft)
             if isinstance(built, CandidateFailure):
                 return self._draft.failed(built)
-            failure = self._bind(builder, built, task.reference_op_count)
+            failure = self._bind(builder, built, task.workloads, task.reference_op_count)
         self._add_evidence()
         return self._draft.built() if failure is None else self._draft.failed(failure)
 
     def _bind(
-        self, builder: ChildProcess, built: BuiltCandidate, operator_count: int
+        self,
+        builder: ChildProcess,
+        built: BuiltCandidate,
+        names: tuple[WorkloadNames, ...],
+        operator_count: int,
     ) -> CandidateFailure | None:
         with self._draft.stage("bind"):
             answer = ask_candidate(
@@ -77,6 +82,10 @@ class CandidateBuild:
         if isinstance(answer, CandidateFailure):
             return answer
         bound: BindReply = answer.message
+        language = self._request.source.language
+        refused = assess_launches(built, bound.workloads, names, language, self._draft)
+        if refused is not None:
+            return refused
         with self._draft.stage("behaviour"):
             _, self._draft.measures = describe(built, bound.workloads[0], operator_count)
         for workload in bound.workloads:

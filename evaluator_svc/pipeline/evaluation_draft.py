@@ -143,6 +143,12 @@ class EvaluationDraft:
         """Add checks in the order in which they were made."""
         self._checks += checks
 
+    def set_checks(self, checks: tuple[Check, ...]) -> None:
+        """Put checks in the place of earlier ones of their kinds."""
+        kinds = {check.kind for check in checks}
+        self._checks = [check for check in self._checks if check.kind not in kinds]
+        self.add_checks(checks)
+
     def failed(self, failure: CandidateFailure) -> Evaluation:
         """Return the evaluation of a candidate that failed."""
         self.add_findings(failure.findings)

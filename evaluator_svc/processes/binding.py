@@ -4,7 +4,7 @@ import ast
 import math
 from collections.abc import Sequence
 
-from evaluator_svc.messages.locked import BoundWorkload, WorkloadNames
+from evaluator_svc.messages.locked import BoundWorkload, KernelGrid, WorkloadNames
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Setting
@@ -74,7 +74,18 @@ def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
         result_bytes=sum(b.size_bytes for b in sequence.buffers if b.kind == "result"),
         main_kernel="" if main is None else main.kernel,
         main_shared_bytes=0 if main is None else main.shared_bytes,
+        grids=_grids(sequence),
     )
+
+
+def _grids(sequence: LaunchSequence) -> tuple[KernelGrid, ...]:
+    steps = (*sequence.prepare, *sequence.steps)
+    most: dict[str, tuple[int, int, int]] = {}
+    for launch in (step for step in steps if isinstance(step, Launch)):
+        x, y, z = most.get(launch.kernel, (0, 0, 0))
+        own_x, own_y, own_z = launch.grid
+        most[launch.kernel] = (max(x, own_x), max(y, own_y), max(z, own_z))
+    return tuple(KernelGrid(kernel=kernel, groups=groups) for kernel, groups in most.items())
 
 
 def _moved_by_prepare(sequence: LaunchSequence) -> tuple[int, int]:

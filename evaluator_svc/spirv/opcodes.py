@@ -114,10 +114,12 @@ class StorageClass(IntEnum):
 class BuiltIn(IntEnum):
     """Work-item queries that come as input variables."""
 
+    NUM_WORKGROUPS = 24
     WORKGROUP_ID = 26
     LOCAL_INVOCATION_ID = 27
     GLOBAL_INVOCATION_ID = 28
     LOCAL_INVOCATION_INDEX = 29
+    GLOBAL_SIZE = 31
     GLOBAL_LINEAR_ID = 34
     SUBGROUP_SIZE = 36
     SUBGROUP_ID = 40

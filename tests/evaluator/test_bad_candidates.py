@@ -92,6 +92,14 @@ CASES = {
         FindingKind.POLICY,
         None,
     ),
+    "additions of all groups without atomics": (
+        candidate(
+            body="  out[syclext::this_work_item::get_nd_item<1>().get_local_id(0)] += x[i];",
+        ),
+        EvaluationOutcome.REJECTED,
+        FindingKind.POLICY,
+        None,
+    ),
     "output never written": (
         candidate(body="  if (count < 0) out[i] = x[i];"),
         EvaluationOutcome.WRONG_RESULT,

@@ -106,7 +106,7 @@ def test_an_honest_candidate_is_clean(judged: Callable[[str, bool], Evaluation])
 def test_what_only_a_sanitizer_sees_is_refused(
     judged: Callable[[str, bool], Evaluation], text: str, outcomes: dict[EvaluationOutcome, int]
 ) -> None:
-    """By memcheck, racecheck, synccheck or initcheck: for an outcome so many of them find nothing before."""
+    """By any of four sanitizers: for an outcome so many of them find nothing before."""
     unseen = judged(text, False)
     assert unseen.passed, unseen.findings
     refused = judged(text, True)

@@ -30,7 +30,7 @@ def test_what_leaves_the_kernel_is_refused_by_name(name: str, word: str) -> None
 
 @pytest.mark.parametrize(
     "name",
-    ["mathematics", "row_per_sub_group", "matmul_register_tile", "sum_by_atomics", "pointwise"],
+    ["mathematics", "row_per_sub_group", "sum_by_atomics", "pointwise"],
 )
 def test_built_ins_and_the_device_library_are_allowed(name: str) -> None:
     assert messages(name) == []

@@ -127,6 +127,19 @@ FOUND: dict[str, tuple[Snippet, ...]] = {
     ),
     "object.processor_id": (special("smid"), special("warpid")),
     "object.sleep": (("", "__nanosleep(100); out[n] = x[n];"),),
+    "object.absent_lanes": (
+        (
+            "",
+            "for (int i = threadIdx.x % 32; i < n; i += 32)"
+            " out[i] = __shfl_xor_sync(0xffffffffu, x[i], 1);",
+        ),
+        ("", "if (threadIdx.x < 16) out[n] = __shfl_xor_sync(0xffffffffu, x[n], 1);"),
+        (
+            "",
+            "if (threadIdx.x < 16) { __syncthreads(); out[n] = x[n]; } else __syncthreads();",
+        ),
+    ),
+    "object.short_place": (("", "out[blockIdx.x * n + threadIdx.x] = x[0];"),),
 }
 TEXTS = {
     "object.unreadable": b"no module",
@@ -136,9 +149,23 @@ TEXTS = {
     ),
 }
 """Modules that NVRTC would not make whole."""
-ELSEWHERE = {"object.missing_kernel", "object.narrow_float"}
+ELSEWHERE = {
+    *("object.missing_kernel", "object.narrow_float"),
+    *("object.lost_update", "object.unordered_update", "object.unordered_ticket"),
+}
 
 HONEST: dict[str, tuple[Snippet, ...]] = {
+    "object.lost_update": (("", "if (threadIdx.x == 0) atomicAdd(out, x[blockIdx.x]);"),),
+    "object.absent_lanes": (
+        ("", "if (threadIdx.x < 16) out[n] = __shfl_xor_sync(0xffffu, x[n], 1);"),
+        (
+            "",
+            "if (threadIdx.x < 64) out[n] = __shfl_xor_sync(0xffffffffu, x[n], 1);"
+            "for (int row = threadIdx.x / 32; row < n; row += 4)"
+            " out[row] = __shfl_xor_sync(0xffffffffu, x[row], 1);",
+        ),
+    ),
+    "object.short_place": (("", "out[(size_t)blockIdx.x * n + threadIdx.x] = x[0];"),),
     "object.unreadable": (
         # Everything that hand-written PTX has: comments, labels, predicates, vectors, scopes.
         (

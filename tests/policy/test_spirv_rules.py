@@ -58,12 +58,22 @@ FOUND = {
     "object.forged_pointer": (module("pointer_from_memory"), module("pointer_in_memory")),
     "object.clock": (module("reads_clock"),),
     "object.constant_table": (module("large_table"),),
+    "object.unordered_ticket": (module("unordered_ticket"),),
+    "object.absent_lanes": (module("absent_lanes"),),
+    "object.short_place": (module("short_place"),),
 }
-ELSEWHERE = {"object.missing_kernel", "object.narrow_float"}
+ELSEWHERE = {
+    *("object.missing_kernel", "object.narrow_float"),
+    *("object.lost_update", "object.unordered_update"),
+}
 """Rules that need more than a module; they have tests of their own."""
 
 HONEST = {
-    "object.unreadable": ("mathematics", "matmul_register_tile"),
+    "object.unreadable": ("mathematics", "sum_by_atomics"),
+    "object.lost_update": ("honest_updates",),
+    "object.unordered_ticket": ("honest_updates",),
+    "object.absent_lanes": ("honest_lanes",),
+    "object.short_place": ("honest_lanes",),
     "object.missing_kernel": ("honest_functors",),
     "object.import": (
         *("mathematics", "honest_half", "honest_bfloat16", "row_per_sub_group"),

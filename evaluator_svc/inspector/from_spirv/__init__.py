@@ -2,8 +2,10 @@
 
 import dataclasses
 
+from evaluator_svc.inspector.flow_rules import flow_report
 from evaluator_svc.inspector.from_spirv.access import accesses
 from evaluator_svc.inspector.from_spirv.dataflow import dataflow
+from evaluator_svc.inspector.from_spirv.flow import flows
 from evaluator_svc.inspector.from_spirv.formats import number_formats
 from evaluator_svc.inspector.from_spirv.lower import lower
 from evaluator_svc.inspector.from_spirv.rules import findings
@@ -20,8 +22,10 @@ def report(module: Module, kernels: tuple[str, ...]) -> ObjectReport:
     """Return the report on a module; `kernels` must be in it."""
     program = lower(module)
     carried = [recurrences(dataflow(module, body)) for body in program.functions.values()]
+    followed = flow_report(flows(module))
     return ObjectReport(
-        findings=findings(module, program, kernels),
+        findings=(*findings(module, program, kernels), *followed.findings),
+        updates=followed.updates,
         numbers=number_formats(module),
         kernels=dataclasses.replace(
             kernel_facts(program, accesses(module, program), carried), may_wait=may_wait(program)

@@ -26,6 +26,7 @@ from evaluator_svc.pipeline.build.build import (
 )
 from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.pipeline.build.listings import listings, object_codes
+from evaluator_svc.pipeline.build.unordered_updates import update_findings
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
 from evaluator_svc.policy.number_formats import NARROW_FORMATS, TF32
@@ -36,6 +37,8 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import GraphNode, is_narrow
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
@@ -70,6 +73,8 @@ class BuiltCandidate:
     built: BuildResult
     facts: ObjectFacts | None = None
     """What the object code computes in; None: it was not inspected."""
+    findings: tuple[Finding, ...] = ()
+    """What the rules found in the object code."""
 
 
 def read_and_build(
@@ -151,7 +156,7 @@ def _assess_objects(
     if is_refused(findings):
         return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
     draft.add_findings(findings)
-    return dataclasses.replace(candidate, facts=facts)
+    return dataclasses.replace(candidate, facts=facts, findings=findings)
 
 
 def _allowed_formats(task: Task, names: Sequence[WorkloadNames]) -> tuple[str, ...]:
@@ -159,6 +164,38 @@ def _allowed_formats(task: Task, names: Sequence[WorkloadNames]) -> tuple[str, .
     if any(is_narrow(tensor.dtype) for workload in names for tensor in workload.tensors):
         return NARROW_FORMATS
     return (TF32,) if task.tf32 else ()
+
+
+def assess_launches(
+    candidate: BuiltCandidate,
+    bound: Sequence[BoundWorkload],
+    names: Sequence[WorkloadNames],
+    language: Language,
+    draft: EvaluationDraft,
+) -> CandidateFailure | None:
+    """Hold the object code against the rules that need to know how it is launched.
+
+    Args:
+        candidate: What was built.
+        bound: What the plan became for each workload that it takes.
+        names: The name tables of all workloads, in the order in which the plan was read.
+        language: Of the candidate.
+        draft: What the checks go to.
+    """
+    parsed, units = candidate.parsed, candidate.built.units
+    unit_of = {
+        table.workload: units[unit]
+        for table, unit in zip(names, parsed.unit_of_workload, strict=True)
+    }
+    launched = ((unit_of[one.workload].report, one) for one in bound)
+    found = update_findings((report, one) for report, one in launched if report is not None)
+    if not found:
+        return None
+    draft.set_checks(policy_checks((*candidate.findings, *found), language, Subject.OBJECT))
+    if is_refused(found):
+        return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=found)
+    draft.add_findings(found)
+    return None
 
 
 def describe(

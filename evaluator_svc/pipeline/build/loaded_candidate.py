@@ -12,7 +12,12 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     WorkloadNames,
 )
-from evaluator_svc.pipeline.build.built_candidate import BuiltCandidate, describe, operator_count
+from evaluator_svc.pipeline.build.built_candidate import (
+    BuiltCandidate,
+    assess_launches,
+    describe,
+    operator_count,
+)
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.runner_calls import load
 from evaluator_svc.pipeline.tools import Rerun
@@ -104,6 +109,10 @@ def load_candidate(
     load_seconds = time.monotonic() - started
     if isinstance(loaded, CandidateFailure):
         return loaded
+    language = request.source.language
+    refused = assess_launches(candidate, loaded.workloads, names, language, context.draft)
+    if refused is not None:
+        return refused
     with context.draft.stage("behaviour"):
         kernel_facts, context.draft.measures = describe(
             candidate,

@@ -1,0 +1,40 @@
+"""The rules that follow a kernel's values: of work-groups, lanes and places in memory."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evaluator_svc.inspector.absent_lanes import absent_lanes
+from evaluator_svc.inspector.kernel_flow import KernelFlow
+from evaluator_svc.inspector.short_places import short_places
+from evaluator_svc.inspector.unordered_tickets import unordered_tickets
+from evaluator_svc.inspector.unordered_updates import unordered_updates
+from evaluator_svc.inspector.value_sources import ValueSources
+from evaluator_svc.messages.object_report import UnorderedUpdate
+from kernel_foundry.domain.finding import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    """What the rules find in all kernels of a module."""
+
+    findings: tuple[Finding, ...]
+    """Each rule once."""
+    updates: tuple[UnorderedUpdate, ...]
+
+
+def flow_report(flows: Iterable[KernelFlow]) -> FlowReport:
+    """Return what the rules find; of a kernel that is too tangled to follow, nothing."""
+    findings: dict[str, Finding] = {}
+    updates: list[UnorderedUpdate] = []
+    for flow in flows:
+        sources = ValueSources(flow)
+        if not sources.is_settled:
+            continue
+        updates += unordered_updates(flow, sources)
+        for finding in (
+            *unordered_tickets(flow, sources),
+            *absent_lanes(flow, sources),
+            *short_places(flow, sources),
+        ):
+            findings.setdefault(finding.rule, finding)
+    return FlowReport(tuple(findings.values()), tuple(updates))
