@@ -56,7 +56,13 @@ class FormResult:
     """Of the launches alone, as a verdict times them with warm caches: the median between the
     bounds of its 95 % interval. None when not timed."""
     call_ns: float = 0.0
-    """Median of a whole call of the module."""
+    """Median of a whole call of the file's entry."""
+    host_ns: float = 0.0
+    """Median of what such a call takes of the host until it returns. On a CPU, where it returns
+    when all is done: of a whole call beyond the launches."""
+    graph_ns: float | None = None
+    """Median of a whole call as a CUDA graph replays it; None on a CPU, and of an entry that queues
+    its work by default, where no graph captures it."""
     eager_ns: float = 0.0
     """Median of a call of the reference's module, on the same tensors."""
 

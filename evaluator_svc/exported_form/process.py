@@ -114,17 +114,28 @@ class Trial:
         kind = self._file.kind_of(model._kf.kind)
         tensors = [*inputs, *self._file.weights_of(model)]
         call = self._file.bound_call(kind, tensors)
-        results = call.results_for(tensors)
+        results = call.new_results()
+
+        def call_whole() -> object:
+            return self._results_of(model, values, expected)
+
         with torch.no_grad():
             kernels = self._kernel_samples(lambda: call.run(tensors, results), inputs)
-            calls = self._samples(lambda: self._results_of(model, values, expected))
+            calls = self._samples(call_whole)
             eager = self._samples(lambda: reference(*values))
+            is_gpu = self._device.type == "cuda"
+            host = _host_samples(call_whole) if is_gpu else []
+            is_captured = is_gpu and self._request.entry is not FormEntry.CUSTOM_KERNEL
+            graph = _graph_samples(call_whole, inputs) if is_captured else []
         lower, median, upper = _interval(kernels)
+        call_ns = _interval(calls)[1]
         return FormResult(
             name=workload.name,
             error_share=share,
             kernels_ns=(lower, median, upper),
-            call_ns=_interval(calls)[1],
+            call_ns=call_ns,
+            host_ns=_interval(host)[1] if host else max(0.0, call_ns - median),
+            graph_ns=_interval(graph)[1] if graph else None,
             eager_ns=_interval(eager)[1],
         )
 
@@ -152,9 +163,14 @@ class Trial:
         """Times in nanoseconds of the device's work in a call, without what starts it."""
         if self._device.type != "cuda":
             return self._samples(run)
-        for _ in range(_WARM_UP):
-            run()
-        return _graph_samples(run, inputs)
+        # A file may queue all work by default, which no graph captures.
+        queue, self._file.current_queue = self._file.current_queue, _captured_queue
+        try:
+            for _ in range(_WARM_UP):
+                run()
+            return _graph_samples(run, inputs)
+        finally:
+            self._file.current_queue = queue
 
     def _samples(self, run: Callable[[], object]) -> list[float]:
         """Times of a call in nanoseconds."""
@@ -213,6 +229,25 @@ def _gpu_samples(run: Callable[[], object]) -> list[float]:
             run()
         torch.cuda.synchronize()
         samples.append((time.perf_counter_ns() - start) / _BATCH)
+    return samples
+
+
+def _captured_queue(index: int) -> int:
+    """The driver's handle of a GPU's current stream."""
+    handle: int = torch._C._cuda_getCurrentRawStream(index)
+    return handle
+
+
+def _host_samples(run: Callable[[], object]) -> list[float]:
+    """Times of a call until it returns: fewer calls in a row than the device's queue takes."""
+    samples: list[float] = []
+    for _ in range(_LEAST_SAMPLES):
+        torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        for _ in range(_BATCH):
+            run()
+        samples.append((time.perf_counter_ns() - start) / _BATCH)
+    torch.cuda.synchronize()
     return samples
 
 

@@ -34,7 +34,7 @@ def main(path: str) -> None:
     stream = ctypes.c_void_p()
     driver.call("cuStreamCreate", ctypes.byref(stream), 1)
     addresses = [x.ctypes.data, out.ctypes.data]
-    device.enqueue(row, addresses, stream.value or 0)
+    row.start(stream.value or 0, addresses)
     driver.call("cuStreamSynchronize", stream)
     print("right:", bool((out == 3 * x).all()))
     for wrong in (
@@ -43,7 +43,7 @@ def main(path: str) -> None:
         launch._replace(shared_bytes=1 << 20),
     ):
         try:
-            device.enqueue(device.bind(program, (wrong,), 2), addresses, stream.value or 0)
+            device.bind(program, (wrong,), 2).start(stream.value or 0, addresses)
         except NoKernelError as error:
             print("no kernel:", error)
     try:

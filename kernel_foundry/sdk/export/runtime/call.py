@@ -8,8 +8,8 @@ import base64
 import threading
 import weakref
 import zlib
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
 from operator import or_
 from typing import Any, Final, NamedTuple
 
@@ -84,10 +84,11 @@ class BoundCall:
         outputs: tuple[tuple[tuple[int, ...], str], ...],
     ) -> None:
         self._device = device
+        self._misplaced = device.alignment - 1
         self._place = tensors[0].device
         self._layouts = layouts
         self.outputs = tuple((shape, getattr(torch, dtype)) for shape, dtype in outputs)
-        self._alike = [_index_alike(tensors, *output) for output in self.outputs]
+        self._makers = [_maker(*output, self._place) for output in self.outputs]
         self._buffers = _in_slots(sequence.buffers)
         slots = {id(buffer): slot for slot, buffer in enumerate(self._buffers)}
         self._slots = [slots[id(buffer)] for buffer in sequence.buffers]
@@ -102,6 +103,8 @@ class BoundCall:
         self._prepare = self._parts(program, sequence.prepare)
         self._steps = self._parts(program, sequence.steps)
         self.has_library_calls = any(isinstance(step, LibraryCall) for step in both)
+        self._is_simple = not own and not self.has_library_calls
+        """Whether its memory is that of the schema alone."""
         self.has_settings = not DETERMINISTIC or self.has_library_calls
         """Whether `check_settings` may refuse any."""
         read = {self._slots[i] for step in sequence.prepare for i in positions(step)}
@@ -118,24 +121,28 @@ class BoundCall:
         Raises:
             NoKernelError: a tensor does not begin where kernels expect it, or the device refuses.
         """
+        if not self._device.is_current():
+            with self._device.current():
+                return self.results(tensors)
         addresses = [tensor.data_ptr() for tensor in tensors]
-        self.check_addresses(addresses)
-        results = self.results_for(tensors)
+        if reduce(or_, addresses) & self._misplaced:
+            self.check_addresses(addresses)
+        results = [make() for make in self._makers]
         self._start(addresses, tensors, results)
         return results
 
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         """Compute the results of inputs and weights, in the order of the schema."""
+        if not self._device.is_current():
+            with self._device.current():
+                self.run(tensors, results)
+                return
         self._start([tensor.data_ptr() for tensor in tensors], tensors, results)
 
-    def results_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Return new tensors for the results of some tensors."""
-        return [
-            torch.empty(shape, dtype=dtype, device=self._place)
-            if alike is None
-            else torch.empty_like(tensors[alike])
-            for alike, (shape, dtype) in zip(self._alike, self.outputs, strict=True)
-        ]
+    def new_results(self) -> list[torch.Tensor]:
+        """Return new tensors for the results."""
+        with self._device.current():
+            return [make() for make in self._makers]
 
     def check_addresses(self, addresses: list[int]) -> None:
         """Refuse tensors that do not begin where kernels expect it.
@@ -143,10 +150,11 @@ class BoundCall:
         Raises:
             NoKernelError: one of them does not.
         """
-        alignment = self._device.alignment
-        if reduce(or_, addresses) & (alignment - 1):
-            name = next(n for n, a in zip(_ORDER, addresses, strict=True) if a % alignment)
-            raise NoKernelError(f"{name} does not begin at a multiple of {alignment} bytes")
+        for name, address in zip(_ORDER, addresses, strict=True):
+            if address & self._misplaced:
+                raise NoKernelError(
+                    f"{name} does not begin at a multiple of {self.alignment} bytes"
+                )
 
     def check_settings(self) -> None:
         """Refuse settings of torch that kernels were not judged under.
@@ -164,7 +172,12 @@ class BoundCall:
     def _start(
         self, addresses: list[int], tensors: list[torch.Tensor], results: list[torch.Tensor]
     ) -> None:
-        laid_out = self._layout_of(tensors) if self._prepared else ()
+        if self._is_simple:
+            addresses += [result.data_ptr() for result in results]
+            for row in self._steps:
+                row.run(addresses)
+            return
+        laid_out = self._layout_of(tensors, addresses) if self._prepared else ()
         scratch = None
         if self._scratch.places:
             scratch = self._scratch.memory(self._place, is_kept=self._device.is_host)
@@ -180,7 +193,7 @@ class BoundCall:
         for slot, tensor in zip(self._prepared, laid_out, strict=True):
             addresses[slot] = tensor.data_ptr()
         for row in self._steps:
-            self._device.run(row, addresses)
+            row.run(addresses)
 
     def _start_parts(
         self, given: list[Any], laid_out: Iterable[torch.Tensor], scratch: torch.Tensor | None
@@ -198,11 +211,11 @@ class BoundCall:
             if isinstance(part, LibraryCall):
                 _call_library(part, memory)
             else:
-                self._device.run(part, [0 if m is None else m.data_ptr() for m in memory])
+                part.run([0 if m is None else m.data_ptr() for m in memory])
 
-    def _layout_of(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _layout_of(self, tensors: list[torch.Tensor], addresses: list[int]) -> list[torch.Tensor]:
         weights = [tensors[slot] for slot in self._laid_out]
-        found = self._layouts.of(weights)
+        found = self._layouts.of(weights, [addresses[slot] for slot in self._laid_out])
         if found is None:
             found = self._lay_out(tensors)
             self._layouts.keep(weights, found)
@@ -220,7 +233,7 @@ class BoundCall:
         return [memory[slot] for slot in self._prepared]
 
     def _parts(self, program: Any, steps: tuple[Step, ...]) -> list[Any]:
-        """Rows of launches, as the device runs them, and library calls between them."""
+        """Rows of launches and library calls between them."""
         parts: list[Any] = []
         row: list[Launch] = []
 
@@ -298,19 +311,20 @@ class _Layouts:
     def __init__(self) -> None:
         self._kept: dict[tuple[int, ...], _Layout] = {}
 
-    def of(self, weights: list[torch.Tensor]) -> list[torch.Tensor] | None:
+    def of(self, weights: list[torch.Tensor], addresses: list[int]) -> list[torch.Tensor] | None:
         """Return the layout of these weights as they are now; None where it is to be made."""
         entry = self._kept.get(tuple(map(id, weights)))
-        if entry is None or _is_unversioned(weights):
+        if entry is None:
             return None
-        for (reference, version, address), tensor in zip(entry.weights, weights, strict=True):
-            if (
-                reference() is not tensor
-                or version != tensor._version
-                or address != tensor.data_ptr()
-            ):
+        for (reference, version, address), tensor, now in zip(
+            entry.weights, weights, addresses, strict=True
+        ):
+            if reference() is not tensor or version != tensor._version or address != now:
                 return None
-        join(entry.moment, entry.made)
+        if entry.moment is not None:
+            if is_captured():
+                return None
+            join(entry.moment, entry.made)
         return entry.made
 
     def keep(self, weights: list[torch.Tensor], made: list[torch.Tensor]) -> None:
@@ -493,12 +507,16 @@ def _in_slots(buffers: tuple[Buffer, ...]) -> list[Buffer]:
     return [*named, *(b for b in buffers if b.kind != "tensor")]
 
 
-def _index_alike(tensors: list[torch.Tensor], shape: tuple[int, ...], dtype: Any) -> int | None:
-    """The position of a tensor of this shape and dtype: the quickest way to make another."""
-    for index, tensor in enumerate(tensors):
-        if tensor.shape == shape and tensor.dtype is dtype:
-            return index
-    return None
+def _maker(
+    shape: tuple[int, ...], dtype: torch.dtype, place: torch.device
+) -> Callable[[], torch.Tensor]:
+    """What makes a new tensor on the current device, in the quickest way that torch has."""
+    # No public function: other releases may have another one.
+    quick = getattr(torch._C._dynamo.guards, f"_empty_strided_{place.type}", None)
+    if quick is None:
+        return partial(torch.empty, shape, dtype=dtype, device=place)
+    strides = torch.empty(shape, device="meta").stride()
+    return partial(quick, shape, strides, dtype)
 
 
 def _call_library(step: LibraryCall, memory: list[Any]) -> None:

@@ -65,17 +65,15 @@ class GpuLaunch:
             for value, argument in zip(self._values, launch.arguments, strict=True)
         ]
         parameters = (c_void_p * len(places))(*places)
-        # Plain integers are what ctypes passes on quickest.
-        self._setup = (*launch.grid, *launch.block, launch.shared_bytes)
         is_cooperative = launch.is_cooperative
         name = "cuLaunchCooperativeKernel" if is_cooperative else "cuLaunchKernel"
         self._start = getattr(driver.api, name)
+        self._first = (function, *launch.grid, *launch.block, launch.shared_bytes)
         self._last = (parameters,) if is_cooperative else (parameters, None)
 
-    def start(self, queue: c_void_p) -> int:
-        """Start the kernel; the driver's error, or 0."""
-        error: int = self._start(self._function, *self._setup, queue, *self._last)
-        return error
+    def call_in(self, queue: int) -> tuple[Any, tuple[Any, ...]]:
+        """Return the driver's function that starts the kernel in a queue, and its arguments."""
+        return self._start, (*self._first, c_void_p(queue), *self._last)
 
     def _attribute(self, name: int) -> int:
         value = c_int()
@@ -98,42 +96,50 @@ class GpuRow:
     """Launches that follow one another, and the addresses that they have in common.
 
     Args:
-        driver: Of the GPU.
+        device: Where they run.
         program: What holds the kernels.
         launches: Which kernels, and how.
         count: Of addresses.
-        shared_bytes: That a block of this GPU may have.
     """
 
     def __init__(
-        self,
-        driver: "Driver",
-        program: c_void_p,
-        launches: tuple[Launch, ...],
-        count: int,
-        shared_bytes: int,
+        self, device: "GpuDevice", program: c_void_p, launches: tuple[Launch, ...], count: int
     ) -> None:
-        self._driver = driver
+        self._driver, self._context, self._index = device.driver, device.context, device.index
         self._addresses: Any = (c_uint64 * count)()
         self._launches = [
-            GpuLaunch(driver, program, launch, shared_bytes, self._addresses) for launch in launches
+            GpuLaunch(device.driver, program, launch, device.shared_bytes, self._addresses)
+            for launch in launches
         ]
         self._lock = threading.Lock()
+        self._queue = -1
+        self._calls: list[tuple[Any, tuple[Any, ...]]] = []
+        """Of the launches in that queue: to make them takes as long as they do."""
 
-    def start(self, queue: int, addresses: list[int], context: c_void_p) -> None:
-        """Start the kernels in order.
+    def run(self, addresses: list[int]) -> None:
+        """Start the kernels in order, behind what torch has queued; the GPU is the current one.
 
         Raises:
             NoKernelError: the driver refuses one.
         """
-        place = c_void_p(queue)
+        self.start(current_queue(self._index), addresses)
+
+    def start(self, queue: int, addresses: list[int]) -> None:
+        """Start the kernels in order in a queue.
+
+        Raises:
+            NoKernelError: the driver refuses one.
+        """
         with self._lock:
+            if queue != self._queue:
+                self._calls = [launch.call_in(queue) for launch in self._launches]
+                self._queue = queue
             self._addresses[:] = addresses
-            for launch in self._launches:
-                if launch.start(place) != 0:
+            for start, arguments in self._calls:
+                if start(*arguments) != 0:
                     # A thread may have no context yet, or a program another one.
-                    self._driver.call("cuCtxSetCurrent", context)
-                    self._driver.check(launch.start(place), "cuLaunchKernel")
+                    self._driver.call("cuCtxSetCurrent", self._context)
+                    self._driver.check(start(*arguments), "cuLaunchKernel")
 
 
 class Driver:
@@ -193,20 +199,20 @@ class GpuDevice:
     """Bytes that addresses of tensors are a multiple of: torch's own are."""
 
     def __init__(self, driver: Driver, index: int) -> None:
-        self._driver = driver
-        self._index = index
+        self.driver = driver
+        self.index = index
         self._ordinal = c_int()
         driver.call("cuDeviceGet", byref(self._ordinal), index)
         architecture = f"sm_{self._fact(_MAJOR)}{self._fact(_MINOR)}"
         if ARCHITECTURE.rstrip("af") != architecture:
             raise NoKernelError(f"kernels are for {ARCHITECTURE}, and this GPU is {architecture}")
-        self._context = c_void_p()
-        driver.call("cuDevicePrimaryCtxRetain", byref(self._context), self._ordinal)
-        self._shared_bytes = self._fact(_SHARED_BYTES)
+        self.context = c_void_p()
+        driver.call("cuDevicePrimaryCtxRetain", byref(self.context), self._ordinal)
+        self.shared_bytes = self._fact(_SHARED_BYTES)
         self.limits = Limits(
             compute_units=self._fact(_COMPUTE_UNITS),
             sub_group_size=LIMITS["sub_group_size"],
-            shared_bytes=min(LIMITS["shared_bytes"], self._shared_bytes),
+            shared_bytes=min(LIMITS["shared_bytes"], self.shared_bytes),
             max_block=min(LIMITS["max_block"], self._fact(_MAX_BLOCK)),
         )
 
@@ -219,8 +225,8 @@ class GpuDevice:
         program = c_void_p()
         if not code.startswith(b"\x7fELF"):  # anything else the driver takes for PTX
             raise NoKernelError("the object code is no cubin")
-        with self._current():
-            self._driver.call("cuModuleLoadDataEx", byref(program), code, 0, None, None)
+        with self.current():
+            self.driver.call("cuModuleLoadDataEx", byref(program), code, 0, None, None)
         return program
 
     def bind(self, program: c_void_p, launches: tuple[Launch, ...], count: int) -> GpuRow:
@@ -229,34 +235,25 @@ class GpuDevice:
         Raises:
             NoKernelError: a kernel does not take it.
         """
-        with self._current():
-            return GpuRow(self._driver, program, launches, count, self._shared_bytes)
+        with self.current():
+            return GpuRow(self, program, launches, count)
 
-    def run(self, row: GpuRow, addresses: list[int]) -> None:
-        """Start launches in order, behind what torch has queued."""
-        queue = current_queue(self._index)
-        if torch._C._cuda_getDevice() == self._index:
-            row.start(queue, addresses, self._context)
-            return
-        with torch.cuda.device(self._index):
-            self.enqueue(row, addresses, queue)
-
-    def enqueue(self, row: GpuRow, addresses: list[int], queue: int) -> None:
-        """Start launches in order in a queue."""
-        self._driver.call("cuCtxSetCurrent", self._context)
-        row.start(queue, addresses, self._context)
+    def is_current(self) -> bool:
+        """Return whether torch works on this GPU now."""
+        found: bool = torch._C._cuda_getDevice() == self.index
+        return found
 
     @contextlib.contextmanager
-    def _current(self) -> Iterator[None]:
+    def current(self) -> Iterator[None]:
         """Make the GPU the current one for a while."""
         has_torch = torch.cuda.is_available()
-        with torch.cuda.device(self._index) if has_torch else contextlib.nullcontext():
-            self._driver.call("cuCtxSetCurrent", self._context)
+        with torch.cuda.device(self.index) if has_torch else contextlib.nullcontext():
+            self.driver.call("cuCtxSetCurrent", self.context)
             yield
 
     def _fact(self, name: int) -> int:
         value = c_int()
-        self._driver.call("cuDeviceGetAttribute", byref(value), name, self._ordinal)
+        self.driver.call("cuDeviceGetAttribute", byref(value), name, self._ordinal)
         return value.value
 
 

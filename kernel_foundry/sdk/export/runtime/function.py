@@ -41,7 +41,7 @@ def _compute(values: Sequence[Any], outputs: list[torch.Tensor] | None) -> list[
         if outputs is not None and _can_write(call, tensors, outputs):
             results = outputs
         else:
-            results = call.results_for(tensors)
+            results = call.new_results()
         call.run(tensors, results)
         counts.kernel += 1
     except NoKernelError as error:

@@ -4,6 +4,7 @@ The runtime comes with `pip install intel-opencl-rt==2026.1.2`, or lies where th
 `libintelocl.so`.
 """
 
+import contextlib
 import ctypes
 import importlib.metadata
 import math
@@ -81,6 +82,27 @@ class CpuLaunch:
         _check(error, f"argument {position} of {self._name}")
 
 
+class CpuRow:
+    """Launches that follow one another.
+
+    Args:
+        device: Where they run.
+        launches: Which kernels, and how.
+    """
+
+    def __init__(self, device: "CpuDevice", launches: tuple[CpuLaunch, ...]) -> None:
+        self._device = device
+        self._launches = launches
+
+    def run(self, addresses: list[int]) -> None:
+        """Run the kernels in order and wait for them.
+
+        Raises:
+            NoKernelError: the runtime refuses one, or its threads are another process's.
+        """
+        self._device.run(self._launches, addresses)
+
+
 class CpuDevice:
     """The CPU as an OpenCL device, with as many threads as torch has.
 
@@ -134,9 +156,7 @@ class CpuDevice:
         _check(built, "clBuildProgram")
         return program
 
-    def bind(
-        self, program: c_void_p, launches: tuple[Launch, ...], _count: int
-    ) -> tuple[CpuLaunch, ...]:
+    def bind(self, program: c_void_p, launches: tuple[Launch, ...], _count: int) -> CpuRow:
         """Return launches of a program's kernels.
 
         Raises:
@@ -146,9 +166,9 @@ class CpuDevice:
             items = math.prod(g * b for g, b in zip(launch.grid, launch.block, strict=True))
             if items >= 1 << 31:
                 raise NoKernelError(f"{launch.kernel} would have {items} work-items")
-        return tuple(CpuLaunch(self._api, program, launch) for launch in launches)
+        return CpuRow(self, tuple(CpuLaunch(self._api, program, launch) for launch in launches))
 
-    def run(self, row: tuple[CpuLaunch, ...], addresses: list[int]) -> None:
+    def run(self, launches: tuple[CpuLaunch, ...], addresses: list[int]) -> None:
         """Run launches in order and wait for them.
 
         Raises:
@@ -157,9 +177,17 @@ class CpuDevice:
         if os.getpid() != self._process:
             raise NoKernelError(_FORKED)
         with self._lock:
-            for launch in row:
+            for launch in launches:
                 launch.enqueue(self._queue, addresses)
         _check(self._api.clFinish(self._queue), "clFinish")
+
+    def is_current(self) -> bool:
+        """Return True: torch always works on the CPU."""
+        return True
+
+    def current(self) -> contextlib.AbstractContextManager[None]:
+        """Do nothing."""
+        return contextlib.nullcontext()
 
     def _fact(self, name: int, value: Any) -> int:
         size = ctypes.sizeof(value)

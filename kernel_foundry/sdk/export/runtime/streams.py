@@ -26,9 +26,9 @@ def moment_of(tensor: torch.Tensor) -> Moment | None:
     return Moment(stream.cuda_stream, stream.record_event())
 
 
-def join(moment: Moment | None, tensors: list[torch.Tensor]) -> None:
+def join(moment: Moment, tensors: list[torch.Tensor]) -> None:
     """Let the current stream wait for a moment that another one has recorded, and use tensors."""
-    if moment is None or current_queue(tensors[0].get_device()) == moment.queue:
+    if current_queue(tensors[0].get_device()) == moment.queue:
         return
     stream = torch.cuda.current_stream(tensors[0].device)
     stream.wait_event(moment.event)
