@@ -76,16 +76,26 @@ def test_the_library_runs_through_the_driver(
         cwd=tmp_path,
         check=True,
     )
-    Path(tmp_path, "libcuda.so.1").symlink_to(fake_driver)
-    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}
+    driver = tmp_path / "libcuda.so.1"
 
-    def shown(*command: str) -> str:
+    def shown(*command: str, code: int = 0, **settings: str) -> str:
         found = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+            command,
+            env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)} | settings,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        assert found.returncode == 0, found.stdout + found.stderr
-        return found.stdout
+        assert found.returncode == code, found.stdout + found.stderr
+        return found.stdout + found.stderr
 
+    driver.touch()  # found before a driver that may be here, and none itself
+    assert "no CUDA driver: " in shown("./program", code=1)
+    driver.unlink()
+    driver.symlink_to(fake_driver)
+    other = shown("./program", code=1, FAKE_CUDA_MAJOR="8")
+    assert "kernels are for sm_90, and this GPU is sm_80" in other
     assert shown("./program").startswith("fast_blend runs:")
     said = shown(sys.executable, "-c", CALLS, str(library)).splitlines()
     assert said == [

@@ -4,6 +4,7 @@
 // images that are refused among it.
 //
 // FAKE_CUDA_DEVICES: how many devices there are (1); 0: cuInit finds none.
+// FAKE_CUDA_MAJOR: its compute capability, the first number (9).
 // FAKE_CUDA_MEMORY_BYTES: memory of the device (1 GiB).
 #include <chrono>
 #include <cstdlib>
@@ -31,8 +32,8 @@ const std::map<int, int> device_attributes = {
     {16, 4},                      // multiprocessors
     {38, 1 << 20},                // level-2 cache
     {39, 2048},                   // threads of a multiprocessor
-    {75, 9},                      // compute capability
-    {76, 0},       {81, 233472},  // shared memory of a multiprocessor
+    {76, 0},                      // compute capability, the second number
+    {81, 233472},                 // shared memory of a multiprocessor
     {82, 65536},                  // registers of a multiprocessor
     {97, 232448},                 // shared memory of a block, opt-in
     {106, 32},                    // blocks of a multiprocessor
@@ -61,6 +62,7 @@ Result cuDeviceGetName(char* name, int length, int) {
   return success;
 }
 Result cuDeviceGetAttribute(int* value, int attribute, int) {
+  if (attribute == 75) return *value = static_cast<int>(setting("FAKE_CUDA_MAJOR", 9)), success;
   const auto found = device_attributes.find(attribute);
   if (found == device_attributes.end()) return error_invalid_value;
   return *value = found->second, success;

@@ -73,14 +73,14 @@ const bool is_deterministic = @DETERMINISTIC@;
 }  // namespace
 
 int main() {
+  @NAME@_kernels* kernels = nullptr;
+  check(@NAME@_open(0, &kernels));
   driver = dlopen("libcuda.so.1", RTLD_NOW);
   void *context = nullptr, *stream = nullptr;
   call("cuInit", 0u);
   call("cuDevicePrimaryCtxRetain", &context, 0);
   call("cuCtxSetCurrent", context);
   call("cuStreamCreate", &stream, 1u);
-  @NAME@_kernels* kernels = nullptr;
-  check(@NAME@_open(0, &kernels));
   std::vector<unsigned long long> addresses;
   std::vector<std::vector<char>> results[2];
   for (const TestTensor& tensor : tensors) {
