@@ -86,6 +86,40 @@ def launch(x, turned, linear_bias, factor, out):
     product[rows, WG](x, turned, linear_bias, out, rows, factor=factor, line=local(INNER, float32))
 ```
 """
+CUDA_CANDIDATE = """\
+```cuda
+extern "C" __global__ void turn(const float* w, float* turned, int rows, int cols) {
+  const int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  if (col < cols) turned[col * rows + row] = w[row * cols + col];
+}
+
+extern "C" __global__ void __launch_bounds__(WG) product(
+    const float* x, const float* turned, const float* b, float* out, int rows, float factor) {
+  extern __shared__ float line[];
+  const int row = blockIdx.x;
+  for (int i = threadIdx.x; i < INNER; i += WG) line[i] = x[row * INNER + i];
+  __syncthreads();
+  for (int o = threadIdx.x; o < OUTER; o += WG) {
+    float sum = b[o];
+    for (int i = 0; i < INNER; ++i) sum += line[i] * turned[i * OUTER + o];
+    out[row * OUTER + o] = sum * factor;
+  }
+}
+```
+```python
+TUNE = {"WG": [32, 64]}
+CONST = {"INNER": "x.shape[1]", "OUTER": "linear_weight.shape[0]"}
+
+def prepare(linear_weight):
+    outer, inner = linear_weight.shape
+    turned = empty((inner, outer), float32)
+    turn[(cdiv(inner, 32), outer), 32](linear_weight, turned, outer, inner)
+
+def launch(x, turned, linear_bias, factor, out):
+    rows = x.shape[0]
+    product[rows, WG, INNER * 4](x, turned, linear_bias, out, rows, factor)
+```
+"""
 TASK = Task(
     name="scaled_linear",
     reference=REFERENCE,
@@ -147,28 +181,37 @@ def launch(x, y, out):
 """
 
 
-async def _winner(evaluator: LocalEvaluator, task: Task, candidate: str) -> Winner:
-    request = EvaluationRequest(task=task, device="sycl", source=split(candidate))
+async def winner_of(
+    evaluator: LocalEvaluator, task: Task, candidate: str, kind: str = "sycl"
+) -> Winner:
+    """A candidate judged on a device of a kind, with its object code."""
+    request = EvaluationRequest(task=task, device=kind, source=split(candidate))
     judged = await evaluator.evaluate(request)
     assert judged.passed, judged.findings
     built = await evaluator.evaluate(replace(request, build_only=True, with_objects=True))
     assert built.compile is not None
     return Winner(
         record=record_of(task, request.source, judged),
-        admission=await evaluator.admit(task, "sycl"),
+        admission=await evaluator.admit(task, kind),
         objects=built.compile.objects,
     )
 
 
 @pytest.fixture(scope="session")
 def winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
-    return asyncio.run(_winner(local_evaluator("sycl"), TASK, CANDIDATE))
+    return asyncio.run(winner_of(local_evaluator("sycl"), TASK, CANDIDATE))
+
+
+@pytest.fixture(scope="session")
+def gpu_winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
+    """Judged on a GPU."""
+    return asyncio.run(winner_of(local_evaluator("cuda"), TASK, CUDA_CANDIDATE, "cuda"))
 
 
 @pytest.fixture(scope="session")
 def plain_winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
     """Of a module without weights."""
-    return asyncio.run(_winner(local_evaluator("sycl"), PLAIN_TASK, PLAIN_CANDIDATE))
+    return asyncio.run(winner_of(local_evaluator("sycl"), PLAIN_TASK, PLAIN_CANDIDATE))
 
 
 def built_for_gpu(winner: Winner, candidate: str, evaluator: LocalEvaluator) -> Winner:

@@ -1,10 +1,8 @@
 """Exported files for NVIDIA GPUs: what needs none, and, where there is one, all of it."""
 
-import asyncio
 import ctypes
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -14,59 +12,22 @@ import torch
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.exported_form.start import try_exported_form
 from evaluator_svc.settings import EvaluatorSettings
-from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.evidence.record import record_of
 from kernel_foundry.exported_form import FormRequest
-from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.export.call_sizes import CallSizes
 from kernel_foundry.sdk.export.cpp_folder import cpp_folder
 from kernel_foundry.sdk.export.export import form_workloads
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner
-from tests.export.conftest import TASK, built_for_gpu, imported
+from tests.export.conftest import CUDA_CANDIDATE, built_for_gpu, imported
 
 ARGUMENTS = (48, 40, 2.0)
-CANDIDATE = """\
-```cuda
-extern "C" __global__ void turn(const float* w, float* turned, int rows, int cols) {
-  const int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
-  if (col < cols) turned[col * rows + row] = w[row * cols + col];
-}
-
-extern "C" __global__ void __launch_bounds__(WG) product(
-    const float* x, const float* turned, const float* b, float* out, int rows, float factor) {
-  extern __shared__ float line[];
-  const int row = blockIdx.x;
-  for (int i = threadIdx.x; i < INNER; i += WG) line[i] = x[row * INNER + i];
-  __syncthreads();
-  for (int o = threadIdx.x; o < OUTER; o += WG) {
-    float sum = b[o];
-    for (int i = 0; i < INNER; ++i) sum += line[i] * turned[i * OUTER + o];
-    out[row * OUTER + o] = sum * factor;
-  }
-}
-```
-```python
-TUNE = {"WG": [32, 64]}
-CONST = {"INNER": "x.shape[1]", "OUTER": "linear_weight.shape[0]"}
-
-def prepare(linear_weight):
-    outer, inner = linear_weight.shape
-    turned = empty((inner, outer), float32)
-    turn[(cdiv(inner, 32), outer), 32](linear_weight, turned, outer, inner)
-
-def launch(x, turned, linear_bias, factor, out):
-    rows = x.shape[0]
-    product[rows, WG, INNER * 4](x, turned, linear_bias, out, rows, factor)
-```
-"""
 
 
 @pytest.mark.slow
 def test_a_file_for_a_gpu_is_right_without_one(
     winner: Winner, local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
-    text = torch_file([built_for_gpu(winner, CANDIDATE, local_evaluator(""))], "fast_cuda")
+    text = torch_file([built_for_gpu(winner, CUDA_CANDIDATE, local_evaluator(""))], "fast_cuda")
     fast = imported(text, tmp_path, "fast_cuda")
     limits = fast.Limits(132, 32, 232448, 1024)
     (specialisation,) = fast.SPECIALISATIONS
@@ -80,21 +41,8 @@ def test_a_file_for_a_gpu_is_right_without_one(
     with torch.no_grad():
         torch.testing.assert_close(model(x), model.linear(x) * 2.0)
     assert fast.stats()["last_reason"] == "x is on cpu; kernels run on cuda"
-
-
-@pytest.fixture(scope="module")
-def gpu_winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
-    evaluator = local_evaluator("cuda")
-    request = EvaluationRequest(task=TASK, device="cuda", source=split(CANDIDATE))
-    judged = asyncio.run(evaluator.evaluate(request))
-    assert judged.passed, judged.findings
-    made = asyncio.run(evaluator.evaluate(replace(request, build_only=True, with_objects=True)))
-    assert made.compile is not None
-    return Winner(
-        record=record_of(TASK, request.source, judged),
-        admission=asyncio.run(evaluator.admit(TASK, "cuda")),
-        objects=made.compile.objects,
-    )
+    with pytest.raises(fast.NoKernelError, match=r"no CUDA driver: .*absent\.so"):
+        fast.Driver((str(tmp_path / "absent.so"),))
 
 
 @pytest.fixture(scope="module")

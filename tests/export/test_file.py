@@ -1,8 +1,6 @@
 """The exported file as a text: its evidence, its readers, and what is tried before it is given."""
 
 import base64
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -18,30 +16,6 @@ from kernel_foundry.sdk.export.winner import Winner, sizes_in_module
 from tests.export.conftest import TASK, imported, tried
 
 RUNTIME = Path(export.__file__).with_name("runtime")
-FRESH = """
-import sys
-sys.path.insert(0, sys.argv[1])
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("kernel_foundry", "evaluator_svc", "kernel_foundry_native"):
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Absent())
-import importlib, importlib.metadata
-import torch
-files = importlib.metadata.files
-importlib.metadata.files = lambda name: [] if name == "intel-opencl-rt" else files(name)
-def said():
-    fast = importlib.import_module("fast_linear")
-    model = fast.Module(48, 40, 2.0)
-    x = torch.randn(8, 48)
-    with torch.no_grad():
-        right = torch.allclose(model(x), model.linear(x) * 2.0, atol=1e-5)
-    print(right, fast.stats()["kernel"], fast.stats()["last_reason"])
-said()
-importlib.metadata.files = files
-del sys.modules["fast_linear"]
-said()
-"""
 
 
 def written(text: str, folder: Path) -> Path:
@@ -103,23 +77,6 @@ def test_what_is_beside_the_evidence_is_not_parsed(
 
     lines = "a\n" * 500_000
     assert peak(lines + text.replace("'", '"')) < peak(text) + 10 * len(lines)
-
-
-@pytest.mark.sycl
-@pytest.mark.slow
-def test_it_runs_where_this_package_is_not(text: str, tmp_path: Path) -> None:
-    written(text, tmp_path)
-    child = subprocess.run(
-        [sys.executable, "-I", "-c", FRESH, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert child.returncode == 0, child.stderr
-    without, with_runtime = child.stdout.splitlines()
-    assert without.startswith("True 0 no OpenCL CPU runtime")
-    assert with_runtime == "True 1 "
 
 
 @pytest.mark.sycl
