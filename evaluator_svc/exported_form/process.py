@@ -124,17 +124,20 @@ class Trial:
             calls = self._samples(call_whole)
             eager = self._samples(lambda: reference(*values))
             is_gpu = self._device.type == "cuda"
-            host = _host_samples(call_whole) if is_gpu else []
+            host = (
+                _host_samples(call_whole)
+                if is_gpu
+                else self._added(lambda: call.run(tensors, results), call_whole)
+            )
             is_captured = is_gpu and self._request.entry is not FormEntry.CUSTOM_KERNEL
             graph = _graph_samples(call_whole, inputs) if is_captured else []
         lower, median, upper = _interval(kernels)
-        call_ns = _interval(calls)[1]
         return FormResult(
             name=workload.name,
             error_share=share,
             kernels_ns=(lower, median, upper),
-            call_ns=call_ns,
-            host_ns=_interval(host)[1] if host else max(0.0, call_ns - median),
+            call_ns=_interval(calls)[1],
+            host_ns=max(0.0, _interval(host)[1]),
             graph_ns=_interval(graph)[1] if graph else None,
             eager_ns=_interval(eager)[1],
         )
@@ -186,6 +189,20 @@ class Trial:
             start = time.perf_counter_ns()
             run()
             samples.append(float(time.perf_counter_ns() - start))
+        return samples
+
+    def _added(self, run: Callable[[], object], whole: Callable[[], object]) -> list[float]:
+        """Nanoseconds that a whole call takes beyond a run of its kernels, one after the other."""
+        samples: list[float] = []
+        end = time.monotonic() + _SECONDS
+        while len(samples) < _MOST_SAMPLES and (
+            time.monotonic() < end or len(samples) < _LEAST_SAMPLES
+        ):
+            start = time.perf_counter_ns()
+            run()
+            middle = time.perf_counter_ns()
+            whole()
+            samples.append(float(time.perf_counter_ns() - middle - (middle - start)))
         return samples
 
     def _error_share(

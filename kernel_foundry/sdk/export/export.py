@@ -85,6 +85,17 @@ def export_runs(
     text = form.source(winners, module)
     name = problem or winners[0].record.task.name
     folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
+    exported = tried_file(foundry, form, text, winners)
+    packed = form.packed(text, winners[0], module=module, problem=name)
+    return replace(exported, text=packed, folder=folder)
+
+
+def tried_file(foundry: Foundry, form: Target, text: str, winners: Sequence[Winner]) -> Exported:
+    """Return the Python text of an export with what came out of trying it.
+
+    Raises:
+        ExportRefusedError: it is wrong, or slower than what was judged; the message says where.
+    """
     verdicts = [winner.record.evaluation for winner in winners]
     exported = _tried(form, text, winners, verdicts)
     if too_slow(exported):
@@ -93,8 +104,7 @@ def export_runs(
         exported = _tried(form, text, winners, verdicts)
     if slow := too_slow(exported):
         raise ExportRefusedError(f"the exported file is slower than what was judged: {slow}")
-    packed = form.packed(text, winners[0], module=module, problem=name)
-    return replace(exported, text=packed, folder=folder)
+    return exported
 
 
 def _tried(
