@@ -59,7 +59,7 @@ class FormResult:
     """Median of a whole call of the file's entry."""
     host_ns: float = 0.0
     """Median of what such a call takes of the host until it returns. On a CPU, where it returns
-    when all is done: of a whole call beyond the launches."""
+    when all is done: with launches that do nothing."""
     graph_ns: float | None = None
     """Median of a whole call as a CUDA graph replays it; None on a CPU, and of an entry that queues
     its work by default, where no graph captures it."""

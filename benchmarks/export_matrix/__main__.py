@@ -22,8 +22,8 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
-from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.services import Targets
 
 NAME: Final = "export_matrix"
 EXAMPLES: Final = ROOT / "examples"

@@ -124,11 +124,7 @@ class Trial:
             calls = self._samples(call_whole)
             eager = self._samples(lambda: reference(*values))
             is_gpu = self._device.type == "cuda"
-            host = (
-                _host_samples(call_whole)
-                if is_gpu
-                else self._added(lambda: call.run(tensors, results), call_whole)
-            )
+            host = _host_samples(call_whole) if is_gpu else self._idle_samples(call_whole)
             is_captured = is_gpu and self._request.entry is not FormEntry.CUSTOM_KERNEL
             graph = _graph_samples(call_whole, inputs) if is_captured else []
         lower, median, upper = _interval(kernels)
@@ -137,7 +133,7 @@ class Trial:
             error_share=share,
             kernels_ns=(lower, median, upper),
             call_ns=_interval(calls)[1],
-            host_ns=max(0.0, _interval(host)[1]),
+            host_ns=_interval(host)[1],
             graph_ns=_interval(graph)[1] if graph else None,
             eager_ns=_interval(eager)[1],
         )
@@ -191,19 +187,14 @@ class Trial:
             samples.append(float(time.perf_counter_ns() - start))
         return samples
 
-    def _added(self, run: Callable[[], object], whole: Callable[[], object]) -> list[float]:
-        """Nanoseconds that a whole call takes beyond a run of its kernels, one after the other."""
-        samples: list[float] = []
-        end = time.monotonic() + _SECONDS
-        while len(samples) < _MOST_SAMPLES and (
-            time.monotonic() < end or len(samples) < _LEAST_SAMPLES
-        ):
-            start = time.perf_counter_ns()
-            run()
-            middle = time.perf_counter_ns()
-            whole()
-            samples.append(float(time.perf_counter_ns() - middle - (middle - start)))
-        return samples
+    def _idle_samples(self, run: Callable[[], object]) -> list[float]:
+        """Times of a call in nanoseconds whose launches do nothing: a CPU returns after them."""
+        device = self._file.CpuDevice
+        own, device.run = device.run, _nothing
+        try:
+            return self._samples(run)
+        finally:
+            device.run = own
 
     def _error_share(
         self, results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
@@ -247,6 +238,10 @@ def _gpu_samples(run: Callable[[], object]) -> list[float]:
         torch.cuda.synchronize()
         samples.append((time.perf_counter_ns() - start) / _BATCH)
     return samples
+
+
+def _nothing(*_arguments: object) -> None:
+    """Stand for a row of launches."""
 
 
 def _captured_queue(index: int) -> int:

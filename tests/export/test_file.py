@@ -88,6 +88,8 @@ def test_what_is_handed_out_was_right_on_all_workloads(text: str, winner: Winner
     assert "seccomp" in report.mechanisms
     timed, held_out = report.results
     assert timed.kernels_ns is not None
+    assert timed.host_ns > 0
+    assert timed.graph_ns is None
     assert held_out.kernels_ns is None
     exported = export.compared("", report, [winner.record.evaluation])
     limit = exported.workloads[0].verdict_ns
