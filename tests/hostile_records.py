@@ -15,10 +15,12 @@ from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit
+from kernel_foundry.domain.profile import HotLine, KernelProfile, Profile, Share
 from kernel_foundry.domain.request import TokenUsage
+from kernel_foundry.domain.steering import Steering, SteeringAction
 from tests.archive.conftest import make_evaluation
 from tests.domain_values import run_spec
 
@@ -31,6 +33,26 @@ HOSTILE = (
     "\"'><svg onload=alert(3)> javascript:alert(4) </textarea><style>*{display:none}</style>"
 )
 
+
+_PROFILE = Profile(
+    workload="default",
+    call_ns=100.0,
+    minimal_bytes=1,
+    tool="ncu",
+    kernels=(
+        KernelProfile(
+            kernel="k",
+            time_ns=100.0,
+            units=(Share(name="DRAM", share=0.5),),
+            stalls=(Share(name="memory", share=0.25),),
+            occupancy=0.5,
+            possible_occupancy=0.75,
+            occupancy_limit="registers",
+        ),
+    ),
+    lines=(HotLine(line=1, share=0.5, file="f", stall="memory"),),
+    counters=(Figure(name="cycles", value=7.0),),
+)
 
 SPEC = run_spec(
     "first", left_out=(ModelLimit(model="m", missing="aten.relu"),), strategy="gradient"
@@ -75,12 +97,16 @@ async def _fill(folder: Path) -> None:
             hint="do",
             rule="r",
         )
-        evaluation = dataclasses.replace(evaluation, task=spec.task.digest, findings=(finding,))
+        evaluation = dataclasses.replace(
+            evaluation, task=spec.task.digest, findings=(finding,), profile=_PROFILE
+        )
         # Candidate, task and workloads are those of the run.
         evaluation = hostile(evaluation, "candidate", "task", "workload")
         await archive.add(
             "first", candidate, evaluation, request_id=str(number), selection=selections[number]
         )
+    hint = HOSTILE.replace("\0", "")  # which no steering may have
+    await archive.steer("first", Steering(action=SteeringAction.HINT, text=hint))
     await archive.finish_run("first", RunState.FINISHED)
     await archive.close()
     store = GeneratorStore(f"sqlite:///{folder / 'generator.db'}")

@@ -51,6 +51,8 @@ class Access:
             return _refused(HTTPStatus.FORBIDDEN, "open the address that `kfoundry ui` printed")
         if request.method not in ("GET", "POST"):
             return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "GET or POST")
+        if request.method == "POST" and not _is_own(request):
+            return _refused(HTTPStatus.FORBIDDEN, "only the page itself may change anything")
         return None
 
     def _entry(self, token: str) -> Response:
@@ -76,6 +78,17 @@ class Access:
 def _is_this_machine(host: str) -> bool:
     name, _, port = host.rpartition(":")
     return host in _NAMES or (name in _NAMES and port.isascii() and port.isdigit())
+
+
+def _is_own(request: Request) -> bool:
+    """Whether the page's own script sent a request that changes something.
+
+    The cookie is not enough: a site on another port of this machine counts as the same site. A form
+    of any site can send neither this `Origin` nor this content type.
+    """
+    headers = request.headers
+    is_json = headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+    return is_json and headers.get("origin", "") == f"http://{headers.get('host', '')}"
 
 
 def _refused(status: HTTPStatus, text: str) -> Response:

@@ -7,8 +7,10 @@ from contextlib import aclosing, closing
 from http import HTTPStatus
 from typing import Any, Final
 
+from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import Run
 from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.all_runs import all_runs
@@ -26,6 +28,7 @@ from kernel_foundry.sdk.report.page_objects import (
 from kernel_foundry.sdk.run_account import AccountAnswer, no_account
 from kernel_foundry.sdk.run_objects import run_object
 from kernel_foundry.sdk.services import Directory
+from kernel_foundry.sdk.steering import steering_events, steering_object, steering_of
 from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
@@ -64,9 +67,9 @@ class Routes:
 
     async def answer(self, request: Request) -> Response:
         """Return the answer to a request."""
-        if request.method != "GET":
-            return _text(HTTPStatus.NOT_FOUND, "no such page")
         try:
+            if request.method == "POST":
+                return await self._changed(request)
             match request.path:
                 case ():
                     return self._file("index.html")
@@ -84,6 +87,14 @@ class Routes:
                     return await self._of_run(name, tuple(rest), request)
         except KernelFoundryError as error:
             return _text(_STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR), str(error))
+        return _text(HTTPStatus.NOT_FOUND, "no such page")
+
+    async def _changed(self, request: Request) -> Response:
+        """Do what a request asks and return what there is then."""
+        match request.path:
+            case ("api", "runs", name, "steering"):
+                check_run_name(name)
+                return _json(await self._steer(name, request.body))
         return _text(HTTPStatus.NOT_FOUND, "no such page")
 
     async def close(self) -> None:
@@ -117,6 +128,8 @@ class Routes:
                 return _json(await self._evaluation(name, _number(number)))
             case ("exchanges", selection):
                 return _json(await self._exchanges(name, _number(selection)))
+            case ("steering",):
+                return _json(await self._steering(name))
             case ("sweeps", sweep):
                 return _json(_sweep(name, sweep))
         return _text(HTTPStatus.NOT_FOUND, "no such page")
@@ -128,7 +141,18 @@ class Routes:
             await archive.stats(name),
             await winner(archive, name),
             sweeps=tuple(path.stem for path in kept_sweeps(name)),
+            steering=await steering_events(archive, name),
         )
+
+    async def _steering(self, name: str) -> dict[str, Any]:
+        archive = await self._directory.archive()
+        await archive.get_run(name)
+        return steering_object(await steering_events(archive, name))
+
+    async def _steer(self, name: str, body: bytes) -> dict[str, Any]:
+        archive = await self._directory.archive()
+        await archive.steer(name, _asked(body))
+        return await self._steering(name)
 
     async def _account(self, name: str) -> AccountAnswer:
         try:
@@ -203,6 +227,19 @@ def _suites() -> list[dict[str, Any]]:
 def _find_suite(name: str) -> Suite:
     with closing(SuiteStore(suites_path())) as store:
         return store.find(name)
+
+
+def _asked(body: bytes) -> Steering:
+    """What a body of JSON asks: `action` and its `text`, `cell` or `candidate`."""
+    try:
+        data = parse_json(body)
+        action = SteeringAction(data["action"])
+        given = {name: data.get(name, "") for name in ("text", "cell", "candidate")}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidArgumentError(f"no steering: {error}", field="action") from error
+    if not all(isinstance(value, str) for value in given.values()):
+        raise InvalidArgumentError("no steering: expected texts", field="text")
+    return steering_of(action, **given)
 
 
 def _number(text: str) -> int:

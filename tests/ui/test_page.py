@@ -1,6 +1,8 @@
 """The page in a real browser: what a reader sees, live, and nothing that a model wrote is run."""
 
+import itertools
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +11,17 @@ import pytest
 
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
+from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
+from kernel_foundry.domain.traffic_bound import NEVER
+from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.services import Targets
+from kernel_foundry.testing.evaluator import FakeEvaluator
+from kernel_foundry.testing.generator import FakeGenerator
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
 from tests.hostile_records import HOSTILE
@@ -119,6 +128,8 @@ def test_every_pane_of_an_evaluation_and_of_a_run_is_drawn(page: Browser) -> Non
     assert page.run("return document.querySelectorAll('.roofline .kernel').length") == 1
     page.click(".detail [role=tab]", "Prompt")
     shown(page, ".detail [role=tabpanel]", "No exchange")
+    page.click(".detail [role=tab]", "Profile")
+    page.wait("return document.querySelector('.detail [role=tabpanel] details pre')")
     page.click("section [role=tab]", "Sweeps")
     page.wait("return document.querySelectorAll('.sweep .right, .sweep .fastest').length === 6")
     page.click("section [role=tab]", "Outcomes and cost")
@@ -199,8 +210,23 @@ def _must_be_text(page: Browser, routes: dict[str, str]) -> None:
 
 def test_hostile_records_are_text(page: Browser) -> None:
     """Source, plan, model, findings, device, prompts: shown to the letter, and nothing acts."""
-    panes = ("Verdict", "Prompt", "Code")
+    panes = ("Verdict", "Prompt", "Profile", "Code")
     _must_be_text(page, {pane: f"/run/first/2/{pane.lower()}" for pane in panes})
+    hint = printable(f"hint: {HOSTILE}".replace("\0", ""))
+    assert hint in page.texts(".steered")[0]
+    page.click("section [role=tab]", "Steering")
+    page.wait("return document.querySelector('section [role=tabpanel] table')")
+    assert hint in page.texts("section [role=tabpanel] td")
+    assert page.run("return window.alerted ?? null") is None
+
+
+def test_a_heading_inside_a_fence_is_no_part_of_a_prompt(page: Browser) -> None:
+    text = "# Task\na\n# What the user asks\nwords\n````text\n# Direction\n```\nx\n````\n# Rules\nb"
+    sections = page.run(
+        "return import('/page/exchanges.js').then(module => module.sectionsOf(arguments[0]))", text
+    )
+    assert [title for title, _ in sections] == ["Task", "What the user asks", "Rules"]
+    assert sections[1][1] == "words\n````text\n# Direction\n```\nx\n````"
 
 
 def test_a_report_is_the_page_without_a_server(window: Browser, data: Path, tmp_path: Path) -> None:
@@ -251,6 +277,75 @@ def test_what_a_loop_adds_is_seen_at_once(page: Browser, data: Path) -> None:
     page.wait("return document.querySelector('.state').textContent === 'finished'")
 
 
+class _Hearing(FakeGenerator):
+    """Keeps the hints of the proposals that it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hints: list[str] = []
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        """Propose as the fake does."""
+        self.hints.append(request.selection.user_hint)
+        return await super().propose(request)
+
+
+def test_a_run_is_steered_from_the_page(page: Browser, data: Path) -> None:
+    """What a click asks reaches a loop of another process, and what the loop does the page."""
+    generator = _Hearing()
+
+    async def begin(archive: LocalArchive) -> None:
+        await archive.create_run(run_spec("steered", seed=5))
+
+    async def evolve(archive: LocalArchive) -> None:
+        await Evolution(
+            evaluator=FakeEvaluator(),
+            archive=archive,
+            generator=generator,
+            run=await archive.get_run("steered"),
+            budget=Budget(evaluations=200, stop_at=NEVER),
+            limits=EvaluationLimits(),
+            in_flight=2,
+            judging=1,
+            listener=lambda _event: None,
+        ).run()
+
+    with_archive(data, begin)
+    go(page, "/run/steered")
+    page.click("section [role=tab]", "Steering")
+    page.click(".steer button", "Pause")
+    shown(page, "section .steered", "paused")
+    loop = threading.Thread(target=with_archive, args=(data, evolve))
+    loop.start()
+    try:
+        page.run("document.querySelector('#hint').value = 'wide loads'")
+        page.click(".steer button", "Give hint")
+        page.run("document.querySelector('#candidate').value = 'no candidate'")
+        page.click(".steer button", "Inject")
+        page.wait("return document.querySelector('section [role=alert]').textContent")
+        page.console()  # the browser logs that it was refused
+        mine = render(make_candidate("mine").source)
+        page.run("document.querySelector('#candidate').value = arguments[0]", mine)
+        page.click(".steer button", "Inject")
+        page.wait("return document.querySelectorAll('section td code').length")
+        assert page.run("return document.querySelector('section [role=alert]').textContent") == ""
+        assert page.texts(".tiles .tile:nth-child(3) b") == ["0"]
+    finally:
+        page.click(".steer button", "Resume")
+        loop.join()
+    assert set(generator.hints) == {"wide loads"}
+    page.click(".steer button", "Ban")  # memory 0, algorithm 0, synchronization 0
+    page.click("section [role=tab]", "Archive map")
+    page.wait("return document.querySelector('.map td.banned .steered-cell')")
+    page.wait("return document.querySelector('.state').textContent === 'finished'")
+    page.click("section [role=tab]", "Evaluations")
+    page.run(
+        "const field = document.querySelector('.filter input'); field.value = 'injected';"
+        "field.dispatchEvent(new Event('input'))"
+    )
+    assert page.texts(".evaluations td:nth-child(2)") == ["injected"]
+
+
 def test_a_run_that_is_deleted_meanwhile_is_said_so(
     window: Browser, address: str, data: Path
 ) -> None:
@@ -289,6 +384,46 @@ def test_both_modes_have_contrast(page: Browser) -> None:
         for name in ("ink", "soft", "good", "bad", "warm", "passed"):
             for ground in ("card", "page", "code", "chosen"):
                 assert _contrast(colours[name], colours[ground]) >= 4.5, (mode, name, ground)
+
+
+@pytest.mark.parametrize(
+    ("route", "tab", "is_drawn"),
+    [
+        ("/", "", "main table"),
+        ("/compare/recorded/first", "", "main tbody"),
+        ("/suites", "", "main table"),
+        ("/run/recorded", "Evaluations", ".evaluations td"),
+        ("/run/recorded/250/profile", "Archive map", ".map .elite"),
+        ("/run/recorded/250/times", "Sweeps", ".sweep"),
+        ("/run/recorded/250/lineage", "Steering", ".steer"),
+        ("/run/recorded/250/diff", "Outcomes and cost", "section [role=tabpanel] table"),
+        ("/run/recorded/250/code", "Task", "section pre"),
+    ],
+)
+def test_screen_readers_are_told_of_every_control_and_picture(
+    page: Browser, route: str, tab: str, is_drawn: str
+) -> None:
+    """By the browser's own accessibility tree; headings begin at one and skip no level."""
+    go(page, route)
+    if tab:
+        page.click("section [role=tab]", tab)
+        page.wait("return document.querySelector('.detail [role=tabpanel]')?.textContent")
+    page.wait("return document.querySelector(arguments[0])", is_drawn)
+    nodes = [n for n in page.devtools("Accessibility.getFullAXTree")["nodes"] if not n["ignored"]]
+    found = [(n["role"]["value"], n.get("name", {}).get("value", "").strip()) for n in nodes]
+    assert [role for role, name in found if role in _NAMED_ROLES and not name] == []
+    assert {"link", "table"} & {role for role, _ in found}
+    levels = page.run(
+        "return [...document.querySelectorAll('h1, h2, h3')].map(e => Number(e.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+
+
+_NAMED_ROLES = {
+    "button", "link", "textbox", "searchbox", "combobox", "checkbox", "tab", "tabpanel", "table",
+    "image", "img", "region", "complementary", "tablist", "heading",
+}  # fmt: skip
 
 
 def test_controls_have_names_and_tables_have_captions(page: Browser) -> None:

@@ -27,12 +27,14 @@ class Client:
         self.entry = f"{parts.path}?{parts.query}"
         self.cookie = ""
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
+    def ask(
+        self, path: str, method: str = "GET", sent: bytes | None = None, **headers: str
+    ) -> http.client.HTTPResponse:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        sent = {"Host": self.host, "Cookie": self.cookie} | {
+        fields = {"Host": self.host, "Cookie": self.cookie} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
-        connection.request(method, path, headers=sent)
+        connection.request(method, path, sent, headers=fields)
         answer = connection.getresponse()
         self.body = answer.read()
         connection.close()
@@ -220,3 +222,51 @@ def test_texts_are_printable_and_exchanges_are_found_by_selection(client: Client
     assert r"\u202egpj." in exchanges[0]["reply"]
     assert client.json("/api/runs/first/exchanges/0") == []
     assert "\\u001b" not in client.body.decode()
+
+
+PAUSE = b'{"action": "pause"}'
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content_Type": "application/json"},
+        {"Content_Type": "application/json", "Origin": "http://evil.example"},
+        {"Content_Type": "application/json", "Origin": "null"},
+        {"Content_Type": "application/json", "Origin": "http://127.0.0.1:1"},
+        {"Content_Type": "text/plain", "Origin": "own"},
+        {"Content_Type": "application/x-www-form-urlencoded", "Origin": "own"},
+    ],
+    ids=lambda headers: " ".join(headers.values()),
+)
+def test_what_another_site_can_send_steers_nothing(client: Client, headers: dict[str, str]) -> None:
+    if headers.get("Origin") == "own":
+        headers = {**headers, "Origin": f"http://{client.host}"}
+    assert client.ask("/api/runs/recorded/steering", "POST", PAUSE, **headers).status == 403
+    assert client.json("/api/runs/recorded/steering")["events"] == []  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "no steering"),
+        (b"[]", "no steering"),
+        (b'{"action": "explode"}', "no steering"),
+        (b'{"action": "hint", "text": 7}', "expected texts"),
+        (b'{"action": "hint", "text": "%s"}' % (b"x" * 2001), "2001 characters"),
+        (b'{"action": "hint", "text": "\\ud800"}', "half of a character"),
+        (b'{"action": "pin", "cell": "9,9,9"}', "such as 2,1,0"),
+        (b'{"action": "pin"}', "needs a cell"),
+        (b'{"action": "inject", "candidate": "words"}', "block"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_steering_that_means_nothing_is_refused_with_a_reason(
+    client: Client, body: bytes, words: str
+) -> None:
+    own = {"Content_Type": "application/json", "Origin": f"http://{client.host}"}
+    answer = client.ask("/api/runs/recorded/steering", "POST", body, **own)
+    assert (answer.status, words in client.body.decode()) == (400, True), client.body
+    assert client.ask("/api/runs/none/steering", "POST", PAUSE, **own).status == 404
+    assert client.ask("/api/runs", "POST", PAUSE, **own).status == 404
+    assert client.json("/api/runs/recorded/steering")["events"] == []  # type: ignore[index]

@@ -13,9 +13,11 @@ from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.finding import headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.profile_digest import digest_lines
+from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.run_account import AccountAnswer, account_object
 from kernel_foundry.sdk.run_objects import archived_object, run_object
+from kernel_foundry.sdk.steering import steering_object
 from kernel_foundry.sdk.verdict_text import configuration_text, evaluation_object
 
 _LONGEST_HEADLINE: Final = 160
@@ -28,6 +30,7 @@ def head_object(
     winner: Elite | None,
     *,
     sweeps: tuple[str, ...],
+    steering: tuple[SteeringEvent, ...],
 ) -> dict[str, Any]:
     """Return what is known of a run as a whole.
 
@@ -36,6 +39,7 @@ def head_object(
         stats: Of its archive.
         winner: Its winner, or the best so far.
         sweeps: Names of its landscapes.
+        steering: What was asked of it.
     """
     task = run.spec.task
     return {
@@ -51,6 +55,7 @@ def head_object(
             to_plain(winner.evaluation.speedup_eager_interval) if winner else None
         ),
         "sweeps": list(sweeps),
+        "steering": steering_object(steering),
     }
 
 

@@ -19,6 +19,7 @@ from kernel_foundry.sdk.report.page_objects import (
     sweep_object,
 )
 from kernel_foundry.sdk.run_account import AccountAnswer
+from kernel_foundry.sdk.steering import steering_events
 from kernel_foundry.sdk.sweep_files import kept_sweeps
 
 MOST_DETAILS: Final = 2000
@@ -44,6 +45,7 @@ async def run_data(archive: Archive, run: str, answer: AccountAnswer) -> dict[st
         await archive.stats(run),
         await winner(archive, run),
         sweeps=tuple(sweeps),
+        steering=await steering_events(archive, run),
     )
     return {
         "run": head,

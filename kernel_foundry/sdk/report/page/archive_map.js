@@ -17,6 +17,11 @@ export class ArchiveMap {
     this.draw();
   }
 
+  /** Mark the cells that proposals are steered to and from. */
+  steer({ pinned, banned }) {
+    this.steered = new Map([...banned.map((cell) => [cell, "banned"]), [pinned, "pinned"]]);
+  }
+
   draw() {
     const elites = this.history.elites(this.island);
     const gains = [...elites.values()].map((row) => row.speedup).filter((gain) => gain !== null);
@@ -33,15 +38,18 @@ export class ArchiveMap {
       el("caption", { class: "soft" }, `synchronization ${synchronization}`),
       el("thead", {}, el("tr", {}, el("td", {}), LEVELS.map((level) => el("th", { scope: "col" }, `a${level}`)))),
       el("tbody", {}, LEVELS.map((memory) => el("tr", {}, el("th", { scope: "row" }, `m${memory}`),
-        LEVELS.map((algorithm) => this.#cell(elites.get([memory, algorithm, synchronization].join()), range))))));
+        LEVELS.map((algorithm) => this.#cell([memory, algorithm, synchronization].join(), elites, range))))));
   }
 
-  #cell(row, [least, most]) {
-    if (!row) return el("td", { class: "empty" }, el("span", { "aria-label": "empty" }, "·"));
+  #cell(cell, elites, [least, most]) {
+    const row = elites.get(cell);
+    const steered = this.steered?.get(cell) ?? "";
+    const mark = steered && el("span", { class: "steered-cell" }, steered);
+    if (!row) return el("td", { class: `empty ${steered}` }, el("span", { "aria-label": "empty" }, "·"), mark);
     const share = most > least ? (row.speedup - least) / (most - least) : 1;
     const name = `Elite: evaluation ${row.sequence}, ${speedup(row.speedup, row.speedup_interval)}`;
     const choose = () => this.onChosen(row.sequence);
-    return el("td", { class: `elite heat${Math.round(share * 4)}` },
+    return el("td", { class: `elite heat${Math.round(share * 4)} ${steered}` }, mark,
       el("button", { type: "button", class: "plain", title: name, "aria-label": name, on: { click: choose } }, times(row.speedup)));
   }
 }

@@ -5,6 +5,7 @@ import { el, refill } from "./dom.js";
 import { promptPane } from "./exchanges.js";
 import { speedup, words } from "./format.js";
 import { lineagePane } from "./lineage.js";
+import { profilePane } from "./profile.js";
 import { roofline } from "./roofline.js";
 import { sampleStrips } from "./samples.js";
 import { Tabs } from "./tabs.js";
@@ -24,7 +25,8 @@ export class Detail {
       ["code", "Code", async () => codePane(await this.#read(this.row))],
       ["diff", "Diff", () => this.#diff()],
       ["times", "Times", async () => timesPane(await this.#read(this.row))],
-      ["lineage", "Lineage", () => lineagePane(view.history, this.row, (sequence, to) => view.choose(sequence, to))],
+      ["profile", "Profile", async () => profilePane(await this.#read(this.row))],
+      ["lineage", "Lineage", () => lineagePane(view, this.row, (sequence, to) => view.choose(sequence, to))],
       ["prompt", "Prompt", () => promptPane(view.source, view.name, view.history.selection(this.row))],
     ], (pane) => { if (this.row) view.pane = pane; });
     this.element = el("aside", { class: "detail", "aria-label": "The evaluation that is looked at" }, this.title, this.about, this.tabs.element);
@@ -37,7 +39,7 @@ export class Detail {
     this.row = row;
     const gain = row.speedup === null ? words(row.outcome) : speedup(row.speedup, row.speedup_interval);
     refill(this.title, `#${row.sequence} `, el("span", { class: row.outcome === "PASSED" ? "" : "bad" }, gain));
-    const made = row.is_final ? "measured again at the end" : row.operator;
+    const made = this.view.history.made(row);
     refill(this.about, [made, row.model && `by ${row.model}`, row.island && `for ${row.island}`, `generation ${row.generation}`, row.configuration]
       .filter(Boolean).join(" · "), " · ", el("code", { title: row.candidate }, row.candidate.slice(0, 12)));
     this.tabs.choose(pane);

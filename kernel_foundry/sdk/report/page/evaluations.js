@@ -8,7 +8,7 @@ const PAGE = 100;
 
 const COLUMNS = [
   { name: "#", key: "sequence", kind: "number", text: (row) => row.sequence },
-  { name: "Operator", key: "operator", text: (row) => (row.is_final ? "measured again" : row.operator) },
+  { name: "Operator", key: "operator", text: (row, history) => history.made(row) },
   { name: "Expert", key: "island", kind: "wide-only", text: (row) => row.island },
   { name: "Model", key: "model", kind: "wide-only", text: (row) => row.model },
   { name: "Outcome", key: "outcome", text: (row) => words(row.outcome) + (row.trust === "full" ? "" : ` (${row.trust})`), mark: (row) => (row.outcome === "PASSED" ? "good" : "bad") },
@@ -67,7 +67,7 @@ export class EvaluationTable {
     const rows = this.history.rows.filter((row) => {
       if (outcome === "failed" ? row.outcome === "PASSED" : outcome && row.outcome !== outcome) return false;
       if (!wanted.length) return true;
-      const text = [row.sequence, row.candidate, row.operator, row.island, row.model, words(row.outcome), row.configuration, row.finding].join(" ").toLowerCase();
+      const text = [row.sequence, row.candidate, this.history.made(row), row.island, row.model, words(row.outcome), row.configuration, row.finding].join(" ").toLowerCase();
       return wanted.every((word) => text.includes(word));
     });
     const of = this.sorted.of ?? ((row) => row[this.sorted.key]);
@@ -95,7 +95,7 @@ export class EvaluationTable {
   }
 
   #row(row) {
-    const cells = COLUMNS.map((column) => el("td", { class: `${column.kind ?? ""} ${column.mark?.(row) ?? ""}` }, column.text(row)));
+    const cells = COLUMNS.map((column) => el("td", { class: `${column.kind ?? ""} ${column.mark?.(row) ?? ""}` }, column.text(row, this.history)));
     refill(cells[0], el("button", { type: "button", class: "plain", "aria-label": `Evaluation ${row.sequence}` }, row.sequence));
     return el("tr", { "data-sequence": row.sequence, on: { click: () => this.onChosen(row.sequence) } }, cells);
   }

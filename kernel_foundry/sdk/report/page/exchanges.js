@@ -16,3 +16,24 @@ export async function promptPane(source, run, selection) {
     el("h3", {}, "Reply"), el("pre", { tabindex: "0", "aria-label": "Reply" }, exchange.reply),
   ]);
 }
+
+const TOLD = ["Direction", "Lessons from earlier kernels", "What the user asks"];
+
+/** The parts [title, text] of a selection's first prompt that say why: direction, lessons, hint. */
+export async function promptSections(source, run, selection) {
+  const [first] = await source.exchanges(run, selection);
+  return first ? sectionsOf(first.messages.at(-1).content).filter(([title]) => TOLD.includes(title)) : [];
+}
+
+/** The parts [title, text] of a Markdown text; a heading inside a fence is none. */
+export function sectionsOf(text) {
+  const sections = [];
+  let fence = "";
+  for (const line of text.split("\n")) {
+    const [mark] = line.match(/^`{3,}/) ?? [""];
+    if (fence ? mark.length >= fence.length && line.trim() === mark : mark) fence = fence ? "" : mark;
+    if (!fence && line.startsWith("# ")) sections.push([line.slice(2), []]);
+    else sections.at(-1)?.[1].push(line);
+  }
+  return sections.map(([title, lines]) => [title, lines.join("\n").trim()]);
+}

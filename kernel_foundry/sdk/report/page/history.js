@@ -4,6 +4,9 @@ export class RunHistory {
   /** Rows by sequence, which begins at 1. */
   rows = [];
 
+  /** Digests of the candidates that people gave while the run went on. */
+  injected = new Set();
+
   #newest = new Map();
   #children = new Map();
   #selections = new Map();
@@ -40,6 +43,12 @@ export class RunHistory {
   /** The selection that a candidate answers, also where it was measured again; or undefined. */
   selection(row) {
     return this.#selections.get(row.candidate);
+  }
+
+  /** How an evaluation came about, in words. */
+  made(row) {
+    if (row.is_final) return "measured again";
+    return row.selection === null && this.injected.has(row.candidate) ? "injected" : row.operator;
   }
 
   parents(row) {

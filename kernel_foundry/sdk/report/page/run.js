@@ -8,11 +8,13 @@ import { el, refill } from "./dom.js";
 import { EvaluationTable } from "./evaluations.js";
 import { between, date, dollars, percent, times } from "./format.js";
 import { RunHistory } from "./history.js";
+import { SteeringPanel, steeringWords, injected } from "./steering.js";
 import { sweepsPanel } from "./sweeps.js";
 import { Tabs } from "./tabs.js";
 import { taskPanel } from "./task.js";
 
 const HEAD_MS = 4000;
+const STEERING_MS = 3000; // others may steer it, too
 
 /** Show a run and follow it; returns what ends that. */
 export async function showRun(root, source, name, route) {
@@ -25,16 +27,20 @@ class RunView {
   constructor(root, source, name, head) {
     Object.assign(this, { root, source, name, head });
     this.history = new RunHistory();
+    this.history.injected = injected(head.steering);
+    this.steering = new SteeringPanel(source.isLive && (async (what) => this.#setSteering(await source.steer(name, what))));
     this.top = el("div", {});
     this.status = el("p", { class: "bad", role: "alert" });
     this.curve = new Curve(this.history, (sequence) => this.choose(sequence));
     this.detail = new Detail(this);
     this.table = new EvaluationTable(this.history, (sequence) => this.choose(sequence));
     this.map = new ArchiveMap(this.history, (sequence) => this.choose(sequence, "code"));
+    this.map.steer(head.steering);
     this.tabs = new Tabs("Parts of the run", [
       ["evaluations", "Evaluations", () => this.table.element],
       ["map", "Archive map", () => { this.map.draw(); return this.map.element; }],
       ["sweeps", "Sweeps", () => this.#sweeps()],
+      ["steering", "Steering", () => this.#steering()],
       ["cost", "Outcomes and cost", async () => costPanel(this.head, this.history, await this.source.account(this.name))],
       ["task", "Task", () => taskPanel(this.head)],
     ]);
@@ -59,8 +65,10 @@ class RunView {
       onState: (state) => this.#setState(state),
       onFailure: (text) => refill(this.status, text),
     });
+    const steering = this.source.isLive && setInterval(() => this.#readSteering(), STEERING_MS);
     return () => {
       stop();
+      clearInterval(steering);
       this.root.removeEventListener("route", onRoute);
       removeEventListener("keydown", onKey);
       removeEventListener("resize", onResize);
@@ -93,6 +101,27 @@ class RunView {
     });
   }
 
+  #steering() {
+    this.steering.draw(this.head.steering, this.head.state === "running");
+    return this.steering.element;
+  }
+
+  async #readSteering() {
+    // What fails here is told by the stream of events.
+    const steering = await this.source.steering(this.name).catch(() => this.head.steering);
+    if (steering.events.length !== this.head.steering.events.length) this.#setSteering(steering);
+  }
+
+  #setSteering(steering) {
+    this.head.steering = steering;
+    this.history.injected = injected(steering);
+    this.map.steer(steering);
+    if (this.tabs.chosen === "map") this.map.draw();
+    this.#steering();
+    this.#drawTop();
+    this.table.draw();
+  }
+
   #take(rows) {
     this.history.add(rows);
     if (this.waiting) return;
@@ -122,7 +151,10 @@ class RunView {
     this.head = await this.source.run(this.name);
     this.#drawTop();
     this.#drawChosen();
-    if (this.tabs.chosen !== "evaluations") this.tabs.draw();
+    this.history.injected = injected(this.head.steering);
+    this.map.steer(this.head.steering);
+    if (this.tabs.chosen === "steering") this.#steering();
+    else if (this.tabs.chosen !== "evaluations") this.tabs.draw();
   }
 
   #drawChosen() {
@@ -143,6 +175,7 @@ class RunView {
         head.task, `${head.language} on ${head.device}`, head.models.join(", "),
         `strategy ${head.strategy}, seed ${head.seed}`, date(head.created_unix_s),
       ].join(" · ")),
+      steeringWords(head.steering) && el("p", { class: "steered" }, "Steered: ", steeringWords(head.steering)),
       head.left_out.map((limit) => el("p", { class: "soft" }, `${limit.model} cannot do ${limit.missing}: the run goes on without it`)),
       el("div", { class: "tiles" },
         tile(times(head.speedup), ["over the fastest baseline ", interval(head.speedup_interval)], isFaster ? "good" : ""),

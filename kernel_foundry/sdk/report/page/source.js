@@ -41,6 +41,16 @@ class LiveData {
     return asked(`/api/runs/${run}/sweeps/${name}`);
   }
 
+  steering(run) {
+    return asked(`/api/runs/${run}/steering`);
+  }
+
+  /** Ask something of a run; returns its steering then. */
+  steer(run, what) {
+    const headers = { "Content-Type": "application/json" };
+    return asked(`/api/runs/${run}/steering`, { method: "POST", headers, body: JSON.stringify(what) });
+  }
+
   /** Tell `listener` of rows, the run's state and failures as they come; returns what ends that. */
   follow(run, listener) {
     let hasFailed = false;
@@ -98,8 +108,8 @@ class HeldData {
   }
 }
 
-async function asked(path) {
-  const answer = await fetch(path);
+async function asked(path, options) {
+  const answer = await fetch(path, options);
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer.json();
 }

@@ -4,11 +4,10 @@ import { el } from "./dom.js";
 import { duration, figure, percent, speedup, words } from "./format.js";
 
 /** Everything that an evaluation says. */
-export function verdictPane({ verdict, profile }) {
+export function verdictPane({ verdict }) {
   return [
     findings(verdict.findings),
     workloads(verdict.workloads),
-    profile.length ? [el("h3", {}, "Profile"), el("pre", { tabindex: "0" }, profile.join("\n"))] : null,
     kernels(verdict),
     checks(verdict.checks),
     precision(verdict.workloads),
