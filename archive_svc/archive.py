@@ -37,7 +37,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.plain import PlainError
-from kernel_foundry.domain.run_name import is_run_name
+from kernel_foundry.domain.run_name import check_run_name, is_run_name
 from kernel_foundry.domain.steering import Steering, SteeringEvent, steering_fault
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
@@ -108,6 +108,11 @@ class LocalArchive:
         """Remove a run with all its evaluations, for good."""
         await self._call(lambda: self._delete_run(name))
         self._bell.ring()
+
+    async def rename_run(self, name: str, new_name: str) -> Run:
+        """Give a run another name, under which alone it is found from then on."""
+        check_run_name(new_name)
+        return await self._call(lambda: self._rename_run(name, new_name))
 
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run, durably."""
@@ -259,6 +264,16 @@ class LocalArchive:
         self._store.set_state(row.id, state, holder)
         return self._describe(self._row(row.spec.name))
 
+    def _rename_run(self, name: str, new_name: str) -> Run:
+        row = self._row(name)
+        if row.spec.name == new_name:
+            raise AlreadyExistsError(f"it is called {new_name} already", run=new_name)
+        lease = self._store.rename_run(row.id, new_name)
+        if lease is not None:
+            raise _held(row.spec.name, lease)
+        self._ids.pop(row.spec.name, None)
+        return self._describe(self._row(new_name))
+
     def _steer(self, row: RunRow, steering: Steering) -> SteeringEvent:
         fault = steering_fault(steering, row.spec.language)
         if fault:
@@ -289,8 +304,8 @@ class LocalArchive:
     def _opened_by_name(self, name: str) -> OpenRun:
         run_id = self._ids.get(name, 0)
         opened = self._open.get(run_id)
-        counts = self._store.counts(run_id) if opened is not None else None
-        if opened is None or counts is None:  # not open here, or deleted since
+        counts = self._store.counts(run_id, name) if opened is not None else None
+        if opened is None or counts is None:  # not open here, or gone since
             return self._opened(self._row(name))
         self._open.move_to_end(run_id)
         opened.catch_up(*counts)

@@ -94,6 +94,12 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         await self._archive.delete_run(request.name)
         return pb2.DeleteRunResponse()
 
+    async def RenameRun(
+        self, request: pb2.RenameRunRequest, context: _Context
+    ) -> pb2.RenameRunResponse:
+        run = await self._archive.rename_run(request.name, request.new_name)
+        return build(pb2.RenameRunResponse, run=run)
+
     async def SteerRun(
         self, request: pb2.SteerRunRequest, context: _Context
     ) -> pb2.SteerRunResponse:

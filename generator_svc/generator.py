@@ -144,6 +144,14 @@ class LocalGenerator:
         self._client.forget_run(run)
         await self._ledger.forget(run)
 
+    async def rename_run(self, run: str, new_name: str) -> None:
+        """See `ports.Generator.rename_run`."""
+        check_run(run)
+        check_run(new_name)
+        self._unreported.pop(run, None)
+        self._client.forget_run(run)
+        await self._ledger.rename(run, new_name)
+
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `ports.Generator.exchanges`."""
         check_run(run)

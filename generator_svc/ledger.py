@@ -19,7 +19,7 @@ from generator_svc.store.exchanges import CallUsage
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.exchange import Exchange
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError
 
 _PAGE_CHARS: Final = 8_000_000
 """Of prompts and replies in one page, unless one exchange alone has more; fits one gRPC message at
@@ -99,6 +99,14 @@ class RunLedger:
         names = await self._store.write(partial(_forget, run=run))
         await self._log.remove(names)
 
+    async def rename(self, run: str, new_name: str) -> None:
+        """Keep a run's rows under another name.
+
+        Raises:
+            AlreadyExistsError: there are rows of that name.
+        """
+        await self._store.write(partial(_rename, run=run, new_name=new_name))
+
     async def exchanges(self, run: str, *, after: int, limit: int) -> tuple[Exchange, ...]:
         """Return up to `limit` exchanges of a run with a sequence above `after`, in order.
 
@@ -119,7 +127,7 @@ class RunLedger:
         found: list[Exchange] = []
         size = 0
         for sequence, name in names:
-            exchange = replace(await self._log.named(name), sequence=sequence)
+            exchange = replace(await self._log.named(name), sequence=sequence, run=run)
             size += len(exchange.reply) + sum(len(m.content) for m in exchange.messages)
             if found and size > _PAGE_CHARS:
                 break
@@ -131,6 +139,13 @@ def _forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
     """Forget a run; return the names of the exchanges that no other run made."""
     proposals.forget(connection, run)
     return calls.forget(connection, run)
+
+
+def _rename(connection: sa.Connection, run: str, new_name: str) -> None:
+    if calls.is_known(connection, new_name) or proposals.is_known(connection, new_name):
+        raise AlreadyExistsError(f"something is kept of a run {new_name} here", run=new_name)
+    calls.rename(connection, run, new_name)
+    proposals.rename(connection, run, new_name)
 
 
 def _account(connection: sa.Connection, run: str) -> RunAccount:

@@ -51,6 +51,12 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
         await self._generator.forget_run(request.run)
         return pb2.ForgetRunResponse()
 
+    async def RenameRun(
+        self, request: pb2.RenameRunRequest, context: _Context
+    ) -> pb2.RenameRunResponse:
+        await self._generator.rename_run(request.run, request.new_name)
+        return pb2.RenameRunResponse()
+
     async def ListExchanges(
         self, request: pb2.ListExchangesRequest, context: _Context
     ) -> pb2.ListExchangesResponse:

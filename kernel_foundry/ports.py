@@ -165,6 +165,16 @@ class Archive(Protocol):
         """
         ...
 
+    async def rename_run(self, name: str, new_name: str) -> Run:
+        """Give a run another name, under which alone it is found from then on.
+
+        Raises:
+            InvalidArgumentError: no run may be called so.
+            AlreadyExistsError: another run has the new name.
+            RunHeldError: a loop works on it.
+        """
+        ...
+
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run, durably; `select` heeds it from then on, and loops look for it.
 
@@ -297,6 +307,14 @@ class Generator(Protocol):
 
     async def forget_run(self, run: str) -> None:
         """Remove a run's exchanges and what it took, for good; what it taught stays."""
+        ...
+
+    async def rename_run(self, run: str, new_name: str) -> None:
+        """Keep a run's exchanges and what it took under another name.
+
+        Raises:
+            AlreadyExistsError: something is kept under the new name.
+        """
         ...
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -39,7 +40,7 @@ from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.run_name import is_run_name
 from kernel_foundry.domain.steering import Steering, SteeringEvent
-from kernel_foundry.errors import CorruptArchiveError
+from kernel_foundry.errors import AlreadyExistsError, CorruptArchiveError, RunNotFoundError
 from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
 
@@ -50,7 +51,7 @@ _NEWEST_RUN: Final = _RUNS.limit(1)
 _RUNS_BEFORE: Final = _RUNS.where(RUNS.c.id < sa.bindparam("before")).limit(sa.bindparam("limit"))
 _ID_OF: Final = sa.select(RUNS.c.id).where(RUNS.c.name == sa.bindparam("name"), is_there)
 _COUNTS: Final = sa.select(RUNS.c.evaluation_count, RUNS.c.steering_count).where(
-    RUNS.c.id == sa.bindparam("run"), is_there
+    RUNS.c.id == sa.bindparam("run"), RUNS.c.name == sa.bindparam("name"), is_there
 )
 _SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
 
@@ -102,7 +103,8 @@ class Store:
         self._engine, self._shown_url = open_engine(url, SCHEMA)
         self._readers = self._engine.execution_options(reader=True)
         self._specs: OrderedDict[int, RunSpec] = OrderedDict()
-        """Specs by run id, as of late: they never change, and their tasks are long to parse."""
+        """Specs by run id, as of late: nothing of them but the name ever changes, and their tasks
+        are long to parse."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -131,13 +133,13 @@ class Store:
             row = connection.execute(query, {"name": name} if name else {}).first()
             return self._run_row(connection, row) if row is not None else None
 
-    def counts(self, run_id: int) -> tuple[int, int] | None:
+    def counts(self, run_id: int, name: str) -> tuple[int, int] | None:
         """Return the largest sequences of a run's evaluations and of its steering events.
 
-        None for a run that was deleted.
+        None for a run that was deleted, or is called otherwise.
         """
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            row = connection.execute(_COUNTS, {"run": run_id}).first()
+            row = connection.execute(_COUNTS, {"run": run_id, "name": name}).first()
         return None if row is None else (row.evaluation_count, row.steering_count)
 
     def list_runs(self, limit: int, *, before: int = LARGEST_ID) -> list[RunRow]:
@@ -195,6 +197,32 @@ class Store:
             connection.execute(EVALUATIONS.delete().where(EVALUATIONS.c.run_id == run_id))
             connection.execute(STEERING.delete().where(STEERING.c.run_id == run_id))
             connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(emptied(run_id)))
+        return None
+
+    def rename_run(self, run_id: int, new_name: str) -> RunLease | None:
+        """Give a run another name; return the lease that forbids it instead.
+
+        Raises:
+            AlreadyExistsError: another run has that name.
+            RunNotFoundError: the run was deleted.
+        """
+        with store_errors(self._shown_url):
+            try:
+                with self._engine.begin() as connection:
+                    connection.execute(LOCK_RUN, {"run": run_id})
+                    lease = read_lease(connection, run_id)
+                    if lease.is_live():
+                        return lease
+                    text: str = connection.execute(_SPEC, {"run": run_id}).scalar_one()
+                    if not text:
+                        raise RunNotFoundError("the run was deleted", run="")
+                    spec = replace(from_json(RunSpec, text), name=new_name)
+                    values = {"name": new_name, "spec": to_json(spec)}
+                    connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(values))
+            except sa.exc.IntegrityError as error:
+                raise AlreadyExistsError(
+                    f"there is a run called {new_name}", run=new_name
+                ) from error
         return None
 
     def reserve_selections(self, run_id: int, count: int) -> int:
@@ -277,7 +305,7 @@ class Store:
 
     def _run_row(self, connection: sa.Connection, row: Any) -> RunRow:
         spec = self._specs.get(row.id)
-        if spec is None:
+        if spec is None or spec.name != row.name:
             text = connection.execute(_SPEC, {"run": row.id}).scalar_one()
             spec = from_json(RunSpec, text)
             if not is_run_name(spec.name):

@@ -84,6 +84,22 @@ def forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
     return names
 
 
+def is_known(connection: sa.Connection, run: str) -> bool:
+    """Return whether anything is in the ledger of a run."""
+    rows = (table.c.run for table in (EXCHANGES, SPEND))
+    return any(
+        connection.execute(sa.select(column).where(column == run).limit(1)).first() is not None
+        for column in rows
+    )
+
+
+def rename(connection: sa.Connection, run: str, new_name: str) -> None:
+    """Keep a run's ledger under another name."""
+    _hold(connection)
+    for table in (EXCHANGES, SPEND):
+        connection.execute(table.update().where(table.c.run == run).values(run=new_name))
+
+
 def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
     """Return what a run has taken from each model, by the model's name."""
     rows = connection.execute(_SPEND, {"of_run": run})

@@ -53,6 +53,17 @@ def forget(connection: sa.Connection, run: str) -> None:
     connection.execute(PROPOSALS.delete().where(PROPOSALS.c.run == run))
 
 
+def is_known(connection: sa.Connection, run: str) -> bool:
+    """Return whether there are proposals of a run."""
+    found = sa.select(PROPOSALS.c.run).where(PROPOSALS.c.run == run).limit(1)
+    return connection.execute(found).first() is not None
+
+
+def rename(connection: sa.Connection, run: str, new_name: str) -> None:
+    """Keep a run's proposals under another name."""
+    connection.execute(PROPOSALS.update().where(PROPOSALS.c.run == run).values(run=new_name))
+
+
 def add(connection: sa.Connection, row: ProposalRow) -> None:
     """Add a proposal; one made again for the same selection takes its place."""
     key = {"of_run": row.run, "of_selection": row.selection}

@@ -22,6 +22,7 @@ from kernel_foundry.cli.runs_candidate import candidate_command, diff_command
 from kernel_foundry.cli.runs_delete import delete_command
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
+from kernel_foundry.cli.runs_rename import rename_command
 from kernel_foundry.cli.runs_replay import replay_command
 from kernel_foundry.cli.runs_steer import show_steering, steer_command
 from kernel_foundry.cli.runs_transfer import export_command, import_command
@@ -43,7 +44,10 @@ from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text, wi
 
 @click.group()
 def command() -> None:
-    """List, show, watch, steer, report, copy, replay, delete runs. RUN defaults to the newest."""
+    """List, show, watch, steer, report, copy, replay, rename or delete runs.
+
+    RUN defaults to the newest.
+    """
 
 
 command.add_command(watch)
@@ -56,6 +60,7 @@ command.add_command(delete_command)
 command.add_command(candidate_command)
 command.add_command(diff_command)
 command.add_command(steer_command)
+command.add_command(rename_command)
 
 
 @command.command("list")

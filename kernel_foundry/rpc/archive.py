@@ -95,6 +95,12 @@ class RemoteArchive:
         named = name or (await self.get_run(name)).spec.name
         await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=named))
 
+    async def rename_run(self, name: str, new_name: str) -> Run:
+        """Give a run another name; a repeat after a lost answer says that the old one is gone."""
+        request = build(pb2.RenameRunRequest, name=name, new_name=new_name)
+        response = await self._connection.quick(self._stub.RenameRun, request)
+        return _checked(read_field(Run, response, "run"), "run")
+
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run, durably."""
         request = build(pb2.SteerRunRequest, run=run, steering=steering)

@@ -52,6 +52,11 @@ class RemoteGenerator:
         """Remove a run's exchanges and what it took, for good; what it taught stays."""
         await self._connection.quick(self._stub.ForgetRun, pb2.ForgetRunRequest(run=run))
 
+    async def rename_run(self, run: str, new_name: str) -> None:
+        """Keep a run's exchanges and what it took under another name."""
+        request = pb2.RenameRunRequest(run=run, new_name=new_name)
+        await self._connection.quick(self._stub.RenameRun, request)
+
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """Return up to `limit` exchanges of a run with a sequence above `after`, in order."""
         request = pb2.ListExchangesRequest(run=run, after=after, page_size=limit)

@@ -24,14 +24,14 @@ from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.unreadable_candidate import unreadable_candidate, unreadable_sweep
-from kernel_foundry.errors import RunNotFoundError
+from kernel_foundry.errors import KernelFoundryError, RunNotFoundError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.all_runs import all_runs
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local.evaluator import own_public_key
-from kernel_foundry.sdk.local_files import remove_kept
+from kernel_foundry.sdk.local_files import remove_kept, rename_kept
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
 from kernel_foundry.sdk.loop.promotion import winner
@@ -462,6 +462,25 @@ class Foundry:
         self.ask_archive(lambda a: a.delete_run(name))
         remove_kept(name)
         self.ask_generator(lambda g: g.forget_run(name))
+
+    def rename(self, run: str, new_name: str) -> Run:
+        """Give a run another name, also where its exchanges, landscapes, report and record are.
+
+        Raises:
+            InvalidArgumentError: no run may be called so.
+            RunNotFoundError: no such run.
+            AlreadyExistsError: another run has the new name.
+            RunHeldError: a loop works on it.
+        """
+        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
+        renamed = self.ask_archive(lambda a: a.rename_run(name, new_name))
+        try:
+            self.ask_generator(lambda g: g.rename_run(name, new_name))
+        except KernelFoundryError:
+            self.ask_archive(lambda a: a.rename_run(new_name, name))
+            raise
+        rename_kept(name, new_name)
+        return renamed
 
     def exists(self, run: str) -> bool:
         """Return whether a run of that name is in the store."""

@@ -86,6 +86,19 @@ def remove_kept(run: str) -> None:
         report_path(run, suffix).unlink(missing_ok=True)
 
 
+def rename_kept(run: str, new_name: str) -> None:
+    """Call the landscapes, the report and the record of a run as it is called now."""
+    remove_kept(new_name)  # of a run that is gone
+    pairs = [(sweeps_dir(run), sweeps_dir(new_name))]
+    pairs += [
+        (report_path(run, suffix), report_path(new_name, suffix))
+        for suffix in (".html", ".record.json")
+    ]
+    for old, new in pairs:
+        if old.exists():
+            old.rename(new)
+
+
 _WHAT: Final = {
     "runs.db": "runs",
     "generator.db": "spending, lessons, guidance",

@@ -4,6 +4,7 @@ Records transitions as the real one does, but learns no gradient from them.
 """
 
 import asyncio
+import dataclasses
 import itertools
 import math
 from collections.abc import AsyncGenerator, Iterator
@@ -31,6 +32,7 @@ from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Cell, Measures
+from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.domain.steering import (
     MOST_STEERING,
     Steering,
@@ -121,6 +123,18 @@ class FakeArchive:
         if run.holder is not None:
             raise RunHeldError(f"a loop works on run {name}", run=name)
         del self._runs[run.spec.name]
+
+    async def rename_run(self, name: str, new_name: str) -> Run:
+        """Give a run another name."""
+        check_run_name(new_name)
+        run = self._run(name)
+        if new_name in self._runs:
+            raise AlreadyExistsError(f"there is a run {new_name}", run=new_name)
+        if run.holder is not None:
+            raise RunHeldError(f"a loop works on run {name}", run=name)
+        self._runs = {new_name if other is run else key: other for key, other in self._runs.items()}
+        run.spec = dataclasses.replace(run.spec, name=new_name)
+        return _describe(run)
 
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run."""

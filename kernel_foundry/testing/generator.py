@@ -7,7 +7,12 @@ from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
-from kernel_foundry.errors import InvalidArgumentError, LlmConfigurationError, LlmQuotaError
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    LlmConfigurationError,
+    LlmQuotaError,
+)
 
 MODEL = "fake"
 """The only model."""
@@ -53,6 +58,15 @@ class FakeGenerator:
     async def forget_run(self, run: str) -> None:
         """Forget what was reported of it."""
         self.reported = {key: of for key, of in self.reported.items() if key[0] != run}
+
+    async def rename_run(self, run: str, new_name: str) -> None:
+        """Keep what was reported of it under another name."""
+        if any(key[0] == new_name for key in self.reported):
+            raise AlreadyExistsError(f"something is kept of run {new_name}", run=new_name)
+        self.reported = {
+            (new_name if of == run else of, selection): outcome
+            for (of, selection), outcome in self.reported.items()
+        }
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """Return nothing: there were none."""

@@ -145,6 +145,22 @@ def test_a_run_is_steered_and_shows_how(store_folder: Path) -> None:
         assert text in shown
 
 
+def test_a_renamed_run_takes_along_what_is_kept_of_it(store_folder: Path) -> None:
+    for kept in ("reports/first.html", "sweeps/first/ab.json"):
+        (store_folder / "data" / kept).parent.mkdir(parents=True)
+        (store_folder / "data" / kept).write_text("")
+    renamed = run_kfoundry(store_folder, "runs", "rename", "first", "best.of")
+    assert renamed.returncode == 0, renamed.stderr
+    data = store_folder / "data"
+    found = {
+        str(path.relative_to(data)) for path in data.glob("*/*") if "exchanges" not in str(path)
+    }
+    assert found == {"reports/best.of.html", "sweeps/best.of"}
+    assert "best.of" in run_kfoundry(store_folder, "runs", "list").stdout
+    refused = run_kfoundry(store_folder, "runs", "rename", "best.of", "a/b")
+    assert (refused.returncode, "a/b" in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

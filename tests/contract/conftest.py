@@ -7,8 +7,15 @@ from typing import Protocol, TypeVar
 
 import pytest
 
+from archive_svc.archive import LocalArchive
+from archive_svc.service import archive_service
+from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.ports import Archive
+from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.server import Service, running
+from kernel_foundry.testing.archive import FakeArchive
+from tests.domain_values import run_spec
 
 
 class Closable(Protocol):
@@ -69,3 +76,19 @@ def task() -> Task:
         ),
         workloads=(Workload(name="default"),),
     )
+
+
+@pytest.fixture(params=["fake", "sqlite", "postgresql"])
+async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
+    implementation: Archive = FakeArchive()
+    if request.param == "sqlite":
+        implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
+    elif request.param == "postgresql":
+        implementation = LocalArchive(request.getfixturevalue("postgres_server").new_store())
+    async with reach(implementation, archive_service, RemoteArchive) as reached:
+        yield reached
+
+
+@pytest.fixture
+def spec(task: Task) -> RunSpec:
+    return run_spec("first", task=task, models=("recipes",), seed=7)

@@ -2,14 +2,10 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import LocalArchive
-from archive_svc.service import archive_service
 from kernel_foundry.domain.archive import (
     AddStatus,
     LeaseHolder,
@@ -17,14 +13,10 @@ from kernel_foundry.domain.archive import (
     RunEvent,
     RunSpec,
     RunState,
-    Selection,
 )
-from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
-from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.domain.steering import LONGEST_HINT, Steering, SteeringAction
+from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     AlreadyExistsError,
@@ -33,56 +25,10 @@ from kernel_foundry.errors import (
     RunNotFoundError,
 )
 from kernel_foundry.ports import Archive
-from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.sdk.all_runs import all_runs
-from kernel_foundry.testing.archive import FakeArchive
-from kernel_foundry.testing.evaluator import FakeEvaluator
-from tests.domain_values import run_spec
+from tests.contract.archive_entries import candidate_of, verdict_on
 
 BUDGET = RunBudget(evaluations=9, minutes=0.5)
-
-
-@pytest.fixture(params=["fake", "sqlite", "postgresql"])
-async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
-    implementation: Archive = FakeArchive()
-    if request.param == "sqlite":
-        implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
-    elif request.param == "postgresql":
-        implementation = LocalArchive(request.getfixturevalue("postgres_server").new_store())
-    async with reach(implementation, archive_service, RemoteArchive) as reached:
-        yield reached
-
-
-@pytest.fixture
-def spec(task: Task) -> RunSpec:
-    return run_spec("first", task=task, models=("recipes",), seed=7)
-
-
-def _candidate(label: str, *parents: Candidate) -> Candidate:
-    source = KernelSource(language=Language.SYCL, device_code=f"// {label}", plan="pass")
-    return Candidate(
-        source=source,
-        parents=tuple(parent.digest for parent in parents),
-        operator=Operator.MUTATE if parents else Operator.SEED,
-    )
-
-
-async def _verdict(
-    task: Task,
-    candidate: Candidate,
-    *,
-    fitness: float = 0.5,
-    cell: tuple[int, int, int] = (0, 0, 0),
-) -> Evaluation:
-    """Return a PASSED evaluation; the fake's verdicts are as whole as real ones."""
-    request = EvaluationRequest(task=task, device="", source=candidate.source)
-    evaluation = await FakeEvaluator().evaluate(request)
-    return dataclasses.replace(
-        evaluation,
-        fitness=fitness,
-        optimistic_fitness=fitness,
-        measures=Measures(**dict(zip(DIMENSIONS, cell, strict=True))),
-    )
 
 
 def _failure(task: Task, candidate: Candidate) -> Evaluation:
@@ -111,7 +57,7 @@ async def test_created_run_is_found(archive: Archive, spec: RunSpec) -> None:
 async def test_no_name_stands_for_the_newest_run(archive: Archive, spec: RunSpec) -> None:
     await archive.create_run(spec)
     await archive.create_run(dataclasses.replace(spec, name="second"))
-    candidate = _candidate("a")
+    candidate = candidate_of("a")
     await archive.add("second", candidate, _failure(spec.task, candidate), request_id="1")
     assert (await archive.get_run("")).spec.name == "second"
     assert (await archive.stats("")).evaluation_count == 1
@@ -184,8 +130,8 @@ async def test_a_selection_may_be_made_by_another_strategy(archive: Archive, spe
 async def test_added_verdict_is_remembered(archive: Archive, spec: RunSpec) -> None:
     """A passed candidate opens its cell and becomes the best."""
     await archive.create_run(spec)
-    candidate = _candidate("a")
-    verdict = await _verdict(spec.task, candidate)
+    candidate = candidate_of("a")
+    verdict = await verdict_on(spec.task, candidate)
     result = await archive.add("first", candidate, verdict, request_id="1", cost_usd=0.25)
     assert verdict.measures is not None
     assert (AddStatus.NEW, verdict.measures.cell, True) == (
@@ -210,7 +156,7 @@ async def test_added_verdict_is_remembered(archive: Archive, spec: RunSpec) -> N
 async def test_failure_is_kept_but_is_no_elite(archive: Archive, spec: RunSpec) -> None:
     """A failed candidate counts, and has no cell."""
     await archive.create_run(spec)
-    candidate = _candidate("a")
+    candidate = candidate_of("a")
     failure = _failure(spec.task, candidate)
     result = await archive.add("first", candidate, failure, request_id="1")
     assert (result.status, result.cell) == (AddStatus.NOT_ADDED, None)
@@ -223,15 +169,15 @@ async def test_failure_is_kept_but_is_no_elite(archive: Archive, spec: RunSpec) 
 async def test_the_same_request_adds_once(archive: Archive, spec: RunSpec) -> None:
     """A repeated addition changes nothing; the key of another candidate is refused."""
     await archive.create_run(spec)
-    candidate = _candidate("a")
-    verdict = await _verdict(spec.task, candidate)
+    candidate = candidate_of("a")
+    verdict = await verdict_on(spec.task, candidate)
     await archive.add("first", candidate, verdict, request_id="1")
     again = await archive.add("first", candidate, verdict, request_id="1")
     assert again.status is AddStatus.NOT_ADDED
     assert (await archive.stats("first")).evaluation_count == 1
-    other = _candidate("b")
+    other = candidate_of("b")
     with pytest.raises(AlreadyExistsError):
-        await archive.add("first", other, await _verdict(spec.task, other), request_id="1")
+        await archive.add("first", other, await verdict_on(spec.task, other), request_id="1")
     with pytest.raises(InvalidArgumentError) as caught:
         await archive.add("first", candidate, verdict, request_id="")
     assert caught.value.metadata["field"] == "request_id"
@@ -241,7 +187,7 @@ async def test_archived_evaluations_come_in_order(archive: Archive, spec: RunSpe
     """`after` and `limit` cut the sequence, also beyond one page."""
     await archive.create_run(spec)
     for number in range(105):
-        candidate = _candidate(str(number))
+        candidate = candidate_of(str(number))
         failure = _failure(spec.task, candidate)
         await archive.add("first", candidate, failure, request_id=str(number))
     archived = await archive.evaluations("first", limit=1000)
@@ -256,8 +202,8 @@ async def test_archived_evaluations_come_in_order(archive: Archive, spec: RunSpe
 async def test_concurrent_additions_are_all_kept(archive: Archive, spec: RunSpec) -> None:
     """Sixteen additions at once get sixteen sequence numbers."""
     await archive.create_run(spec)
-    candidates = [_candidate(str(number)) for number in range(16)]
-    verdicts = [await _verdict(spec.task, candidate) for candidate in candidates]
+    candidates = [candidate_of(str(number)) for number in range(16)]
+    verdicts = [await verdict_on(spec.task, candidate) for candidate in candidates]
     await asyncio.gather(
         *(
             archive.add("first", candidate, verdict, request_id=candidate.digest)
@@ -274,7 +220,7 @@ async def test_answered_selection_is_remembered(archive: Archive, spec: RunSpec)
     await archive.create_run(spec)
     selection = await archive.select("first")
     for number, answered in enumerate((selection.sequence, None)):
-        candidate = _candidate(str(number))
+        candidate = candidate_of(str(number))
         failure = _failure(spec.task, candidate)
         await archive.add("first", candidate, failure, request_id=str(number), selection=answered)
     archived = await archive.evaluations("first")
@@ -290,8 +236,8 @@ async def test_impossible_fitness_is_refused(
 ) -> None:
     """A fitness is a finite number from 0; nothing is stored otherwise."""
     await archive.create_run(spec)
-    candidate = _candidate("a")
-    verdict = dataclasses.replace(await _verdict(spec.task, candidate), fitness=fitness)
+    candidate = candidate_of("a")
+    verdict = dataclasses.replace(await verdict_on(spec.task, candidate), fitness=fitness)
     with pytest.raises(InvalidArgumentError) as caught:
         await archive.add("first", candidate, verdict, request_id="1")
     assert caught.value.metadata["field"] == "evaluation.fitness"
@@ -304,8 +250,8 @@ async def test_verdict_on_another_candidate_is_refused(archive: Archive, spec: R
     with pytest.raises(InvalidArgumentError) as caught:
         await archive.add(
             "first",
-            _candidate("a"),
-            await _verdict(spec.task, _candidate("b")),
+            candidate_of("a"),
+            await verdict_on(spec.task, candidate_of("b")),
             request_id="1",
         )
     assert caught.value.metadata["field"] == "evaluation.candidate"
@@ -316,9 +262,9 @@ async def test_parent_of_another_run_is_refused(archive: Archive, spec: RunSpec)
     """A parent was added before, to the same run."""
     await archive.create_run(spec)
     await archive.create_run(dataclasses.replace(spec, name="other"))
-    parent = _candidate("parent")
+    parent = candidate_of("parent")
     await archive.add("other", parent, _failure(spec.task, parent), request_id="1")
-    child = _candidate("child", parent)
+    child = candidate_of("child", parent)
     with pytest.raises(InvalidArgumentError) as caught:
         await archive.add("first", child, _failure(spec.task, child), request_id="1")
     assert caught.value.metadata["field"] == "candidate.parents"
@@ -330,8 +276,8 @@ async def test_elites_are_ranked_and_cut(archive: Archive, spec: RunSpec) -> Non
     """Best first; `limit` keeps the best."""
     await archive.create_run(spec)
     for number in range(LEVELS):
-        candidate = _candidate(str(number))
-        verdict = await _verdict(
+        candidate = candidate_of(str(number))
+        verdict = await verdict_on(
             spec.task, candidate, fitness=0.3 + number / 10, cell=(number, 0, 0)
         )
         await archive.add("first", candidate, verdict, request_id=str(number))
@@ -345,11 +291,11 @@ async def test_elites_are_ranked_and_cut(archive: Archive, spec: RunSpec) -> Non
 async def test_transition_goes_from_parent_to_child(archive: Archive, spec: RunSpec) -> None:
     """Every archived child of an archived parent is one, also a failed child."""
     await archive.create_run(spec)
-    parent = _candidate("parent")
-    better, broken = _candidate("better", parent), _candidate("broken", parent)
+    parent = candidate_of("parent")
+    better, broken = candidate_of("better", parent), candidate_of("broken", parent)
     verdicts = (
-        (parent, await _verdict(spec.task, parent, fitness=0.5)),
-        (better, await _verdict(spec.task, better, fitness=0.75, cell=(1, 0, 0))),
+        (parent, await verdict_on(spec.task, parent, fitness=0.5)),
+        (better, await verdict_on(spec.task, better, fitness=0.75, cell=(1, 0, 0))),
         (broken, _failure(spec.task, broken)),
     )
     for candidate, verdict in verdicts:
@@ -374,8 +320,8 @@ async def test_gradient_covers_the_grid_of_each_island(archive: Archive, spec: R
     assert [name for name in islands for _ in range(LEVELS**3)] == [c.island for c in untouched]
     assert len({(c.island, c.cell) for c in untouched}) == len(untouched)
     assert {0.0} == {c.confidence for c in untouched}
-    candidate = _candidate("a")
-    verdict = await _verdict(spec.task, candidate, cell=(1, 2, 3))
+    candidate = candidate_of("a")
+    verdict = await verdict_on(spec.task, candidate, cell=(1, 2, 3))
     await archive.add("first", candidate, verdict, request_id="1")
     held = {(c.cell, c.elite) for c in await archive.gradient("first") if c.elite}
     assert held == {((1, 2, 3), candidate.digest)}
@@ -392,7 +338,7 @@ async def test_watcher_sees_what_was_added_and_what_comes(archive: Archive, spec
     await archive.create_run(spec)
 
     async def add(number: int) -> None:
-        candidate = _candidate(str(number))
+        candidate = candidate_of(str(number))
         failure = _failure(spec.task, candidate)
         await archive.add("first", candidate, failure, request_id=str(number))
 
@@ -415,7 +361,7 @@ async def test_watcher_sees_what_was_added_and_what_comes(archive: Archive, spec
 async def test_watcher_may_leave(archive: Archive, spec: RunSpec) -> None:
     """Leaving a run that goes on ends the stream at once, and the archive goes on."""
     await archive.create_run(spec)
-    candidate = _candidate("a")
+    candidate = candidate_of("a")
     await archive.add("first", candidate, _failure(spec.task, candidate), request_id="1")
     async with asyncio.timeout(20):
         (event,) = await _next_events(archive, after=0, count=1)
@@ -478,8 +424,8 @@ async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: R
     await archive.create_run(spec)
     await archive.create_run(dataclasses.replace(spec, name="second"))
     selection = await archive.select("first")
-    candidate = _candidate("a")
-    verdict = await _verdict(spec.task, candidate)
+    candidate = candidate_of("a")
+    verdict = await verdict_on(spec.task, candidate)
     await archive.add("first", candidate, verdict, request_id="1", selection=selection.sequence)
     await archive.hold_run("first", _holder("1"), BUDGET)
     with pytest.raises(RunHeldError):
@@ -499,89 +445,29 @@ async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: R
     assert [run.evaluation_count for run in await archive.list_runs()] == [1, 0]
 
 
-async def test_steering_is_kept_in_order(archive: Archive, spec: RunSpec) -> None:
-    """Every kind, with its parts; what was asked last, asked again, is one event."""
-    await archive.create_run(spec)
-    cell = Measures(memory=1, algorithm=2, synchronization=0)
-    asked = (
-        Steering(action=SteeringAction.PAUSE),
-        Steering(action=SteeringAction.RESUME),
-        Steering(action=SteeringAction.HINT, text="use wide loads\n```"),
-        Steering(action=SteeringAction.PIN, cell=cell),
-        Steering(action=SteeringAction.BAN, cell=cell),
-        Steering(action=SteeringAction.RELEASE),
-        Steering(action=SteeringAction.INJECT, source=_candidate("mine").source),
-        Steering(action=SteeringAction.STOP),
-    )
-    for steering in asked:
-        event = await archive.steer("first", steering)
-    assert await archive.steer("first", asked[-1]) == event
-    events = await archive.steering("first")
-    assert tuple(e.steering for e in events) == asked
-    assert [e.sequence for e in events] == list(range(1, len(asked) + 1))
-    assert await archive.steering("first", after=6, limit=1) == events[6:7]
-    assert await archive.steering("first", after=8) == ()
-    await archive.delete_run("first")
-    await archive.create_run(spec)
-    assert await archive.steering("first") == ()
-
-
-@pytest.mark.parametrize(
-    "steering",
-    [
-        Steering(action=SteeringAction.HINT, text="x" * (LONGEST_HINT + 1)),
-        Steering(action=SteeringAction.HINT, text="a\0b"),
-        Steering(action=SteeringAction.PAUSE, text="why"),
-        Steering(action=SteeringAction.PIN),
-        Steering(
-            action=SteeringAction.STOP, cell=Measures(memory=0, algorithm=0, synchronization=0)
-        ),
-        Steering(action=SteeringAction.INJECT),
-        Steering(
-            action=SteeringAction.INJECT,
-            source=KernelSource(language=Language.CUDA, device_code="// other", plan="pass"),
-        ),
-    ],
-    ids=lambda steering: steering.action.value,
-)
-async def test_steering_that_means_nothing_is_refused(
-    archive: Archive, spec: RunSpec, steering: Steering
+async def test_a_renamed_run_is_found_by_its_new_name_alone(
+    archive: Archive, spec: RunSpec
 ) -> None:
-    """Nothing of it is kept."""
+    """With all that it has; a run that a loop holds, and a name that is taken, are refused."""
     await archive.create_run(spec)
+    await archive.create_run(dataclasses.replace(spec, name="second"))
+    candidate = candidate_of("a")
+    await archive.add("first", candidate, _failure(spec.task, candidate), request_id="1")
+    with pytest.raises(AlreadyExistsError):
+        await archive.rename_run("first", "second")
     with pytest.raises(InvalidArgumentError):
-        await archive.steer("first", steering)
-    assert await archive.steering("first") == ()
-
-
-async def test_selections_heed_what_was_asked(archive: Archive, spec: RunSpec) -> None:
-    """From the next one on: the hint, the pinned cell, and no elite of a banned cell."""
-    await archive.create_run(spec)
-    elites = {}
-    for number, fitness in enumerate((0.9, 0.5)):
-        candidate = _candidate(str(number))
-        verdict = await _verdict(spec.task, candidate, fitness=fitness, cell=(number, 0, 0))
-        await archive.add("first", candidate, verdict, request_id=str(number))
-        assert verdict.measures is not None
-        elites[number] = verdict.measures
-    empty = Measures(memory=3, algorithm=3, synchronization=3)
-
-    async def selected() -> list[Selection]:
-        return [await archive.select("first") for _ in range(40)]
-
-    await archive.steer("first", Steering(action=SteeringAction.HINT, text="wide loads"))
-    assert {s.user_hint for s in await selected()} == {"wide loads"}
-    await archive.steer("first", Steering(action=SteeringAction.BAN, cell=elites[0]))
-    parents = {s.parent.measures for s in await selected() if s.parent is not None}
-    assert parents == {elites[1]}
-    await archive.steer("first", Steering(action=SteeringAction.PIN, cell=elites[0]))
-    pinned = [s for s in await selected() if s.operator is not Operator.SEED]
-    assert {s.parent.measures for s in pinned if s.parent is not None} == {elites[0]}
-    assert {s.target for s in pinned} == {None}
-    await archive.steer("first", Steering(action=SteeringAction.PIN, cell=empty))
-    aimed = [s for s in await selected() if s.operator in (Operator.MUTATE, Operator.COMBINE)]
-    assert {s.target for s in aimed} == {empty}
-    await archive.steer("first", Steering(action=SteeringAction.RELEASE))
-    await archive.steer("first", Steering(action=SteeringAction.HINT))
-    assert {s.user_hint for s in await selected()} == {""}
-    assert empty not in {s.target for s in await selected()}
+        await archive.rename_run("first", "../x")
+    await archive.hold_run("first", _holder("1"), BUDGET)
+    with pytest.raises(RunHeldError):
+        await archive.rename_run("first", "third")
+    await archive.finish_run("first", RunState.FINISHED)
+    renamed = await archive.rename_run("first", "third")
+    assert renamed.spec == dataclasses.replace(spec, name="third")
+    assert (await archive.get_run("third")).evaluation_count == 1
+    assert len(await archive.evaluations("third")) == 1
+    for question in (archive.get_run, archive.stats, archive.select):
+        with pytest.raises(RunNotFoundError):
+            await question("first")
+    fresh = await archive.create_run(spec)
+    assert fresh.evaluation_count == 0
+    assert (await archive.stats("first")).evaluation_count == 0

@@ -158,7 +158,7 @@ def test_every_method_has_a_role() -> None:
     )
     names = {method.name for service in services for method in service.methods}
     needs_admin = {name for name in names if needed_role(f"/any.Service/{name}") is Role.ADMIN}
-    assert needs_admin == {"DeleteRun", "ForgetRun"}
+    assert needs_admin == {"DeleteRun", "ForgetRun", "RenameRun"}
     assert needed_role("/kernel_foundry.archive.v1.ArchiveService/DeleteRun") is Role.ADMIN
     assert needed_role("/kernel_foundry.future.v1.Service/Anything") is Role.ADMIN
     assert needed_role("/grpc.health.v1.Health/Check") is None

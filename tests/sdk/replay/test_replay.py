@@ -100,6 +100,26 @@ async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: P
     assert (counts.remade, counts.unselected, counts.restarts) == (2, 1, 1)
 
 
+async def test_a_renamed_run_comes_out_equal(recorded: Recorded) -> None:
+    """Exchanges and spending are found by its new name, and by no other."""
+    archive, generator = LocalArchive(recorded.store), recorded.generator()
+    await archive.rename_run("recorded", "other")
+    await archive.close()
+    before = (await generator.account("recorded")).spend
+    await generator.rename_run("recorded", "other")
+    assert (await generator.account("recorded"), await generator.exchanges("recorded")) == (
+        RunAccount(run="recorded"),
+        (),
+    )
+    assert (await generator.account("other")).spend == before
+    assert {exchange.run for exchange in await generator.exchanges("other")} == {"other"}
+    await generator.rename_run("unknown", "another")
+    with pytest.raises(AlreadyExistsError):
+        await generator.rename_run("unknown", "other")
+    await generator.close()
+    assert (await replayed(recorded, run="other")).difference is None
+
+
 async def test_a_steered_run_comes_out_equal(tmp_path: Path) -> None:
     """Each selection heeds what was asked before it, also after a restart."""
     recorded = Recorded(folder=tmp_path)
