@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evaluator_svc.inspector.control_dependence import deciding_blocks
-from evaluator_svc.inspector.kernel_flow import KernelFlow, Source, Step
+from evaluator_svc.inspector.kernel_flow import KernelFlow, Source, Step, is_bare
 from evaluator_svc.inspector.value_sources import ValueSources
 from evaluator_svc.policy.finding import rule_finding
 from kernel_foundry.domain.finding import Finding
 
 _SUB_GROUP: Final = 32
 """A branch that whole multiples of so many neighbours take parts no sub-group."""
-_MOST_COPIES: Final = 8
 
 
 def absent_lanes(flow: KernelFlow, sources: ValueSources) -> Iterator[Finding]:
@@ -62,9 +61,9 @@ def _parting_branches(flow: KernelFlow) -> set[int]:
     }
     found: set[int] = set()
     if parting:
-        deciding = deciding_blocks(flow.successors)
-        for block in flow.blocks:
-            if not parting.isdisjoint(deciding[block]):
+        deciding = deciding_blocks(flow.successors) or {}
+        for block, deciders in deciding.items():
+            if not parting.isdisjoint(deciders):
                 found.add(block)
     return found
 
@@ -72,14 +71,6 @@ def _parting_branches(flow: KernelFlow) -> set[int]:
 def _parts(condition: int, made: Mapping[int, list[Step]]) -> bool:
     """Return whether a condition is whether a lane is below a number that parts a sub-group."""
     several = made.get(condition, ())
-    if len(several) != 1 or several[0].bound % _SUB_GROUP == 0:
+    if len(several) != 1 or several[0].bound % _SUB_GROUP == 0 or not several[0].inputs:
         return False
-    value = several[0].inputs[0]
-    for _ in range(_MOST_COPIES):
-        several = made.get(value, ())
-        if len(several) != 1 or not (several[0].source or several[0].is_copy):
-            return False
-        if several[0].source:
-            return several[0].source == Source.LANE
-        value = several[0].inputs[0]
-    return False
+    return is_bare(several[0].inputs[0], Source.LANE, made)

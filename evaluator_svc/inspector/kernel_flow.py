@@ -4,7 +4,7 @@
 places, as in PTX, is all that it may be.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from typing import Final
@@ -14,6 +14,7 @@ from evaluator_svc.inspector.lowered_program import Space
 
 MAX_STEPS: Final = 100_000
 """Of all kernels of a module, calls in place; nothing is told of those beyond."""
+_MOST_COPIES: Final = 8
 MAX_CALLS: Final = 12
 """Calls within calls; what is called beyond is not followed."""
 
@@ -118,6 +119,26 @@ class KernelFlow:
         for number, steps in self.blocks.items():
             for step in steps:
                 yield number, step
+
+
+def is_bare(value: int, source: Source, made: Mapping[int, Sequence[Step]]) -> bool:
+    """Return whether a value is what a source gives, in whatever width.
+
+    Args:
+        value: The value.
+        source: Such as the number of the group.
+        made: The steps that each value is computed by.
+    """
+    for _ in range(_MOST_COPIES):
+        steps = made.get(value, ())
+        if len(steps) != 1:
+            return False
+        if steps[0].source:
+            return steps[0].source == source
+        if not steps[0].is_copy or not steps[0].inputs:
+            return False
+        value = steps[0].inputs[0]
+    return False
 
 
 @dataclass(slots=True)

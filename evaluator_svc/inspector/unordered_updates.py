@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.inspector.kernel_flow import GROUPS, Act, KernelFlow, Source, Step
+from evaluator_svc.inspector.kernel_flow import GROUPS, Act, KernelFlow, Source, Step, is_bare
 from evaluator_svc.inspector.lowered_program import Space
 from evaluator_svc.inspector.value_sources import ValueSources
 from evaluator_svc.messages.object_report import UnorderedUpdate
@@ -18,7 +18,6 @@ _TURNS: Final = Source.ORDER | Source.COUNT
 """What may say whose turn it is."""
 _MAX_PAIRS: Final = 20_000
 _MAX_VISITS: Final = 200_000
-_MOST_COPIES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +138,12 @@ class _Slices:
             for step in self._made.get(pending.pop(), ()):
                 if step.source & group or self._left < 0:
                     return False
-                if step.quotient > 1 and self._is_bare(step.inputs[0], group):
+                if step.quotient > 1 and step.inputs and is_bare(step.inputs[0], group, self._made):
                     continue
                 new = [value for value in step.inputs if value not in seen]
                 pending += new
                 seen.update(new)
         return True
-
-    def _is_bare(self, value: int, group: Source) -> bool:
-        """Return whether a value is the number of the group itself."""
-        for _ in range(_MOST_COPIES):
-            made = self._made.get(value, ())
-            if len(made) != 1 or not (made[0].source or made[0].is_copy):
-                return False
-            if made[0].source:
-                return made[0].source == group
-            value = made[0].inputs[0]
-        return False
 
     def _loaded(self, store: Step) -> frozenset[int]:
         key = id(store)

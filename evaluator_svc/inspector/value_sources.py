@@ -24,11 +24,13 @@ class ValueSources:
 
     Args:
         flow: The kernel.
+        most_visits: Of steps and branches; a kernel that needs more is too tangled.
     """
 
-    def __init__(self, flow: KernelFlow) -> None:
+    def __init__(self, flow: KernelFlow, most_visits: int) -> None:
         self._flow = flow
-        self._deciding = deciding_blocks(flow.successors)
+        deciding = deciding_blocks(flow.successors)
+        self._deciding = deciding or {}
         self._values: dict[int, Source] = {}
         self._guards: dict[int, Source] = dict.fromkeys(flow.blocks, Source.NOTHING)
         self._before: dict[int, list[int]] = {}
@@ -43,7 +45,10 @@ class ValueSources:
             for result in step.results:
                 counts[result] = counts.get(result, 0) + 1
         self._merged = {value for value, count in counts.items() if count > 1}
-        self.is_settled = any(not self._changes() for _ in range(_MAX_ROUNDS))
+        self._visits_of_a_round = sum(counts.values()) + sum(map(len, self._deciding.values()))
+        self.visit_count = 0
+        """Of steps and branches."""
+        self.is_settled = deciding is not None and self._settles(most_visits)
 
     def of(self, values: Iterable[int]) -> Source:
         """Return what several values may differ by together."""
@@ -66,6 +71,15 @@ class ValueSources:
     def is_single(self, values: Iterable[int]) -> bool:
         """Return whether values are computed at one place each, so that a name is a value."""
         return self._merged.isdisjoint(values)
+
+    def _settles(self, most_visits: int) -> bool:
+        for _ in range(_MAX_ROUNDS):
+            self.visit_count += self._visits_of_a_round
+            if self.visit_count > most_visits:
+                return False
+            if not self._changes():
+                return True
+        return False
 
     def _changes(self) -> bool:
         """Follow every step once; return whether anything was learnt."""

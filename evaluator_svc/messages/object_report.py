@@ -1,11 +1,15 @@
 """The report of an inspector on object code."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from evaluator_svc.behaviour.facts import KernelFacts
 from evaluator_svc.policy.number_formats import ObjectFacts
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Finding
+
+MOST_UPDATES: Final = 64
+"""Of one unit; those that are certain come before others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

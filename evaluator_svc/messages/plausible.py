@@ -29,6 +29,7 @@ from evaluator_svc.messages.locked import (
     TimeReply,
     WithoutKernels,
 )
+from evaluator_svc.messages.object_report import MOST_UPDATES
 from evaluator_svc.policy.number_formats import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
 from evaluator_svc.policy.object_rules import OBJECT_RULES
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -139,6 +140,11 @@ def _inspected(answer: InspectReply, _request: Any) -> None:
     _amounts(*weights, kernels.vector_weight, what="a weight that is no weight")
     for scopes in (kernels.group_scopes, kernels.barrier_scopes):
         _require(len(scopes) <= len(Scope), "scopes that repeat")
+    _require(len(report.updates) <= MOST_UPDATES, f"{len(report.updates)} updates")
+    for update in report.updates:
+        _require(update.kernel.isidentifier(), "a name")
+        _require(set(update.axes) <= {0, 1, 2}, "dimensions that there are not")
+        _counts(len(update.kernel), update.line or 0)
     _require(len(report.resources) <= _MOST_KERNELS, f"{len(report.resources)} kernels")
     for taken in report.resources:
         _require(len(taken.kernel) <= _MESSAGE_CHARACTERS and taken.kernel.isprintable(), "a name")

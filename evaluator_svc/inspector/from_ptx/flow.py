@@ -265,12 +265,13 @@ class _Copy:
         if instruction.opcode in ("bar", "barrier"):
             waits = "sync" in instruction.parts or "red" in instruction.parts
             return waits and "cluster" not in instruction.parts and len(instruction.inputs) == 1
-        if instruction.opcode not in _WARP or "sync" not in instruction.parts:
+        is_exchange = instruction.opcode in _WARP and "sync" in instruction.parts
+        if not is_exchange or not instruction.inputs:
             return False
         return self._constant(instruction.inputs[-1]) in _ALL_LANES
 
     def _bound(self, instruction: Instruction) -> int:
-        if instruction.opcode != "setp" or len(instruction.inputs) < 2:
+        if instruction.opcode != "setp" or min(len(instruction.parts), len(instruction.inputs)) < 2:
             return 0
         number = self._constant(instruction.inputs[1])
         if number is None:
@@ -293,7 +294,7 @@ class _Copy:
             self._given = {
                 name: integer(several[0].inputs[0])
                 for name, several in assigned.items()
-                if len(several) == 1 and several[0].opcode == "mov"
+                if len(several) == 1 and several[0].opcode == "mov" and several[0].inputs
             }
         return self._given.get(operand, integer(operand))
 

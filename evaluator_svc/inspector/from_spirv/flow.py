@@ -288,14 +288,17 @@ class _Copy:
 
     def _computed(self, instruction: Instruction) -> Step:
         opcode, operands = instruction.opcode, instruction.operands
-        place, source = self._places.get(operands[0]) if operands else None, Source.NOTHING
+        if not operands:
+            return Step(results=(self.number(instruction.result_id),))
+        place = self._places.get(operands[0])
         if opcode == Op.COMPOSITE_EXTRACT and place is not None and len(operands) > 1:
-            component = place[min(operands[1], 2)]
+            component = place[min(operands[1], len(place) - 1)]
             return Step(results=(self.number(instruction.result_id),), source=component)
-        if opcode in _CHAINS and self._placement.place_of(operands[0]) is not None:
-            whole = self._placement.place_of(operands[0]) or ()
+        whole = self._placement.place_of(operands[0])
+        if opcode in _CHAINS and whole is not None:
             index = self._placement.constant(operands[-1])
-            self._places[instruction.result_id] = whole[index : index + 1] if index >= 0 else whole
+            chosen = whole[index : index + 1] if index >= 0 else whole
+            self._places[instruction.result_id] = chosen or whole
         is_float = self._placement.is_float(instruction.type_id)
         if opcode == Op.PHI:
             used = operands[::2]
@@ -309,7 +312,6 @@ class _Copy:
         return Step(
             results=(self.number(instruction.result_id),),
             inputs=inputs,
-            source=source,
             is_float=is_float,
             is_merge=opcode == Op.PHI,
             is_copy=opcode in _COPIES or (opcode == Op.SELECT and self._is_made(operands)),
@@ -337,7 +339,7 @@ class _Copy:
         return is_product and all(self._placement.constant(value) < 0 for value in operands[:2])
 
     def _widens(self, instruction: Instruction) -> bool:
-        if instruction.opcode not in (Op.U_CONVERT, Op.S_CONVERT):
+        if instruction.opcode not in (Op.U_CONVERT, Op.S_CONVERT) or not instruction.operands:
             return False
         place = self._placement
         given = place.size_bytes(place.type_of(instruction.operands[0]))
