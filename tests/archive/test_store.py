@@ -337,7 +337,8 @@ def test_a_store_of_before_steering_is_migrated_when_it_is_opened(
         store.insert_run(spec)
         event = store.steer(1, Steering(action=SteeringAction.PAUSE))
         assert store.steering(1, 0, 9) == (event,)
-        assert store.counts(1) == (0, 1)
+        assert store.counts(1, spec.name) == (0, 1)
+        assert store.counts(1, "other") is None
 
 
 def test_a_newer_schema_is_refused(store_url: str) -> None:
