@@ -19,6 +19,7 @@ from benchmarks.export_matrix.cell import Cell, Exporter
 from benchmarks.export_matrix.folder_run import built, called, write_folder
 from benchmarks.result_file import RESULTS, ROOT, write_result
 from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
@@ -59,10 +60,11 @@ def main() -> int:
         with connect(Targets(store=f"sqlite:///{folder}/runs.db")) as foundry:
             exporter = Exporter(foundry)
             for name in names:
-                winner = _winner(foundry, name, language, arguments.device)
-                rows[name] = _row(exporter, winner, name, Path(folder))
-                print(f"{name}: {', '.join(f'{t} {c.outcome}' for t, c in rows[name].items())}")
-            device = winner.admission.device
+                rows[name] = _row(exporter, foundry, name, language, arguments.device, Path(folder))
+                outcomes = ", ".join(f"{t} {cell.outcome}" for t, cell in rows[name].items())
+                print(f"{name}: {outcomes}", flush=True)
+            task = EXAMPLES / f"{names[0]}.py"
+            device = foundry.admit(task, device=arguments.device).device
         if language is Language.CUDA:
             _run_folders(rows, Path(folder))
     for row in rows.values():
@@ -96,7 +98,18 @@ def _winner(foundry: Foundry, name: str, language: Language, device: str) -> Win
     return winner_of_run(foundry, name)
 
 
-def _row(exporter: Exporter, winner: Winner, name: str, folder: Path) -> dict[str, Cell]:
+def _row(
+    exporter: Exporter,
+    foundry: Foundry,
+    name: str,
+    language: Language,
+    device: str,
+    folder: Path,
+) -> dict[str, Cell]:
+    try:
+        winner = _winner(foundry, name, language, device)
+    except KernelFoundryError as error:
+        return {target: Cell(outcome="failed", reason=str(error)) for target in TARGETS}
     row = {}
     for target in TARGETS:
         module = _module(name, target)

@@ -26,6 +26,7 @@ def main(target: str, folder: str, module: str, file: str) -> None:
     """Compare, time and print."""
     sys.path.insert(0, folder)
     known = _loaded(Path(file))
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = known.TF32
     workload = known.WORKLOADS[0]
     source = known.reference_at(tuple(sorted(workload["sizes"].items())))
     arguments: list[Any] = getattr(source, "get_init_inputs", list)()

@@ -332,7 +332,10 @@ def main(folder: Path) -> None:
     tempfile.tempdir = str(folder)  # or torch would try others, which are locked
     torch.set_float32_matmul_precision("highest")
     isolation = confine(confinement, outer=())
-    trial = Trial(request, _import(folder, request.text), memory)
+    exported = _import(folder, request.text)
+    # Kernels and reference alike, as when they were judged: convolutions may use it by default.
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = exported.TF32
+    trial = Trial(request, exported, memory)
     report = FormReport(
         results=tuple(trial.run(workload) for workload in request.workloads),
         mechanisms=isolation.mechanisms,

@@ -157,7 +157,7 @@ def test_parts_of_the_file_have_names_of_their_own(device: str, queue: str) -> N
     import ast
 
     names: list[str] = []
-    usual = ("task", "plan", "reference", "call", "same_source", "module")
+    usual = ("task", "plan", "reference", "tf32", "call", "same_source", "module")
     for part in (*usual, device, queue, "model_new", "function"):
         for statement in ast.parse((RUNTIME / f"{part}.py").read_text()).body:
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):

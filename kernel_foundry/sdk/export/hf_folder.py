@@ -40,7 +40,7 @@ _TEST: Final = '''\
 import pytest
 import torch
 from {name} import Module, reset_stats, stats
-from {name}.kernels import CAST, TRAINING, filled, flat, reference_at, results_of
+from {name}.kernels import CAST, TF32, TRAINING, filled, flat, reference_at, results_of
 
 SIZES = {sizes}
 IS_SCALED = {is_scaled}
@@ -50,7 +50,9 @@ IS_SCALED = {is_scaled}
 @pytest.mark.kernels_ci
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_the_kernels_are_right(sizes):
+def test_the_kernels_are_right(sizes, monkeypatch):
+    for switch in (torch.backends.cuda.matmul, torch.backends.cudnn):
+        monkeypatch.setattr(switch, "allow_tf32", TF32)
     source = reference_at(tuple(sorted(sizes.items())))
     arguments = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
     dtype = getattr(torch, CAST) if CAST else None

@@ -24,7 +24,7 @@ from kernel_foundry.task_source import parse_reference, size_constants
 _RUNTIME: Final = Path(__file__).with_name("runtime")
 _PACKAGE: Final = "kernel_foundry.sdk.export.runtime."
 _DEVICES: Final = {Language.SYCL: "opencl", Language.CUDA: "cuda"}
-_PARTS: Final = ("plan", "QUEUE", "DEVICE", "reference", "call", "same_source", "module")
+_PARTS: Final = ("plan", "QUEUE", "DEVICE", "reference", "tf32", "call", "same_source", "module")
 _WEIGHTS: Final = (TensorRole.PARAMETER, TensorRole.BUFFER)
 
 _LINE: Final = 96

@@ -46,9 +46,9 @@ from kernel_foundry.sdk.export.runtime.task import (
     OBJECTS,
     OUTPUTS,
     SPECIALISATIONS,
-    TF32,
     WORKLOADS,
 )
+from kernel_foundry.sdk.export.runtime.tf32 import check_tf32
 
 DEVICE: Final = {"sycl": "cpu", "cuda": "cuda"}[LANGUAGE]
 """Type of the devices that kernels run on, as torch calls it."""
@@ -102,7 +102,15 @@ class BoundCall:
         self._scratch = _Scratch([(s, b) for s, b in own if b.kind == "scratch"], cleared)
         self._prepare = self._parts(program, sequence.prepare)
         self._steps = self._parts(program, sequence.steps)
-        self.has_library_calls = any(isinstance(step, LibraryCall) for step in both)
+        library = [step for step in both if isinstance(step, LibraryCall)]
+        self.has_library_calls = bool(library)
+        is_rounded = not device.is_host
+        self._rounded = [
+            call
+            for call in library
+            if is_rounded and sequence.buffers[call.output].dtype == "float32"
+        ]
+        """Those that torch may round to TF32."""
         self._is_simple = not own and not self.has_library_calls
         """Whether its memory is that of the schema alone."""
         self.has_settings = not DETERMINISTIC or self.has_library_calls
@@ -164,10 +172,7 @@ class BoundCall:
         """
         if not DETERMINISTIC and torch.are_deterministic_algorithms_enabled():
             raise NoKernelError("the kernels do not give the same bits each time")
-        if self.has_library_calls and not self._device.is_host:
-            is_on = torch.backends.cuda.matmul.allow_tf32
-            if is_on != TF32 or torch.backends.cudnn.allow_tf32 != TF32:
-                raise NoKernelError(f"torch's TF32 is {'on' if is_on else 'off'}")
+        check_tf32(self._rounded)
 
     def _start(
         self, addresses: list[int], tensors: list[torch.Tensor], results: list[torch.Tensor]
