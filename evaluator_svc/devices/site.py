@@ -306,7 +306,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 23",
+            "admission 24",
             task.digest,
             *self._identity(),
             _torch_version(),

@@ -81,6 +81,7 @@ TRAITS: Final = {
     Distribution.LEVEL: _NONE,
     Distribution.SMALL: _NONE,
     Distribution.BOUNDS: Trait.CANCELS | Trait.TIES | Trait.AS_DRAWN,
+    Distribution.BESIDE_ONE: Trait.AS_DRAWN,
 }
 
 

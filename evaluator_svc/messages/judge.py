@@ -116,6 +116,11 @@ class PrecisionReply:
     could not be found out."""
     note: str = ""
     """Why there is no audit, or what part of the outputs it is of."""
+    is_by_element: bool = False
+    """Whether no element of the outputs is made of many."""
+    rounding_bias: float = 0.0
+    """Of the output of 16 bits with the largest: how far results lie from those of eager PyTorch on
+    average, away from zero, in units of the last place."""
     agreeing_bits: float = 0.0
     """Bits that agree with the float32 reference, where they say enough; 0: they do not."""
 

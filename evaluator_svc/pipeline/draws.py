@@ -53,7 +53,7 @@ class EvaluationDraws:
         draw, descriptors = context.judge.draw(
             context.request.task,
             name,
-            context.admission.tolerance,
+            context.admission.tolerance.times(workload.tolerance_factor),
             seeds[:1] if is_alone else seeds,
             is_lean=is_alone or name in self._memory.plan.lean,
         )

@@ -152,6 +152,9 @@ class Distribution(StrEnum):
     BOUNDS = "bounds"
     """A quarter of the elements at numbers that the reference compares with or cuts off at, beside
     them and beyond."""
+    BESIDE_ONE = "beside_one"
+    """Rows so close to one that a logarithm is small, down to 2^-20; of references that take one
+    of single elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +225,9 @@ class WorkloadAdmission:
     """A held-out workload that the task file does not name; a plan may say that it is not meant."""
     is_spare: bool = False
     """A generated one that is tried only where a plan takes none of the others."""
+    tolerance_factor: float = 1.0
+    """What the task's tolerance is multiplied by there: where rows have a few elements, these may
+    be alike by chance, and what cancels is inexact in an honest kernel."""
     value_ranges: tuple[ValueRange, ...] = ()
     """What candidates are tried on besides ordinary inputs: on the smallest workload and on all
     that are timed."""

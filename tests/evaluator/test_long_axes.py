@@ -1,16 +1,27 @@
 """Generated workloads of tiny sizes with one long axis, and those for plans that take no other."""
 
 import math
+from typing import Any, cast
 
 import pytest
 
 from evaluator_svc.builder.read_candidate import read_candidate
+from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.locked import ReadCandidateReply, ReadCandidateRequest, WorkloadNames
+from evaluator_svc.messages.locked import (
+    CandidateFailure,
+    ReadCandidateReply,
+    ReadCandidateRequest,
+    WorkloadNames,
+)
+from evaluator_svc.pipeline.build import build as build_module
+from evaluator_svc.pipeline.build.build import BuildResult, BuildSettings
+from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.sizes.generated_workloads import SizeGroup, generated_workload
 from evaluator_svc.sizes.long_axes import long_axis_workloads
 from evaluator_svc.sizes.spare_workloads import spare_workloads
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.plan.candidate_text import split
 from tests.domain_values import H200
@@ -133,6 +144,60 @@ def test_only_what_a_plan_takes_is_built() -> None:
     # The generated one may still not compile: then one of the others is built.
     read = _read("", _MACRO)
     assert (read.left_out, len(read.units)) == ((), 4)
+
+
+def _built(
+    outcomes: dict[int, bool | None], monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[int], frozenset[int]]:
+    """Return which of four units are compiled and left out, the first needed, the last two spare.
+
+    Args:
+        outcomes: Whether optional units compile; None: the builder is killed.
+        monkeypatch: Takes the place of the compiler.
+    """
+    compiled = []
+
+    def compile_one(process: Any, unit: int, seconds: float, settings: Any) -> Any:
+        compiled.append(unit)
+        succeeded = outcomes.get(unit, True)
+        if succeeded is None:
+            return CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=())
+        return BuiltUnit(
+            code=b"code" if succeeded else b"", assembly=b"", log="", build_ns=1.0, findings=()
+        )
+
+    monkeypatch.setattr(build_module, "_compile", compile_one)
+    read = _read("", _MACRO)
+    result = build_module.build(
+        cast(ChildProcess, None),
+        read,
+        cast(ObjectCache, _NoCache()),
+        BuildSettings(device=H200, compiler_version="", seconds=1.0, memory_bytes=1),
+        optional=frozenset({1, 2, 3}),
+        spare=(2, 3),
+    )
+    assert isinstance(result, BuildResult)
+    return compiled, result.left_out
+
+
+class _NoCache:
+    def get(self, key: str) -> None:
+        return None
+
+    def put(self, key: str, unit: BuiltUnit) -> None:
+        pass
+
+
+def test_spare_units_are_built_until_one_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _built({}, monkeypatch) == ([0, 1], frozenset({2, 3}))
+    assert _built({1: False}, monkeypatch) == ([0, 1, 2], frozenset({1, 3}))
+    assert _built({1: False, 2: False}, monkeypatch) == ([0, 1, 2, 3], frozenset({1, 2}))
+
+
+def test_a_builder_that_is_lost_to_an_optional_unit_fails_no_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _built({1: None}, monkeypatch) == ([0, 1], frozenset({1, 2, 3}))
 
 
 def test_no_more_units_are_built_for_sizes_that_may_be_left_out_than_a_verdict_has_time_for() -> (

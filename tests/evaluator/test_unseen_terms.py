@@ -89,6 +89,33 @@ def test_narrow_products_are_suspect_where_their_errors_cannot_show(
     assert reason in found.findings[0].message
 
 
+def _with_bits(bits: float, **fields: bool | float) -> PrecisionReply:
+    assert EXACT.audit is not None
+    audit = dataclasses.replace(EXACT.audit, effective_bits=bits, rms_error=2.0**-bits)
+    return PrecisionReply(audit=audit, **fields)
+
+
+@pytest.mark.parametrize(
+    ("bits", "is_by_element", "is_suspect"),
+    [(16.9, True, True), (16.9, False, False), (19.0, True, False), (12.0, False, True)],
+)
+def test_functions_of_single_elements_have_more_bits_than_sums(
+    bits: float, is_by_element: bool, is_suspect: bool
+) -> None:
+    audited = _with_bits(bits, is_by_element=is_by_element)
+    found = judged(audited, admission(outputs=4096), ObjectFacts())
+    assert (found.check.result is CheckResult.SUSPECT) is is_suspect
+    assert not found.is_refused
+
+
+def test_results_that_are_not_rounded_to_nearest_are_suspect() -> None:
+    seen = admission(outputs=4096, rounding="bfloat16")
+    found = judged(_with_bits(9.0, rounding_bias=-0.5), seen, ObjectFacts())
+    assert (found.check.result, found.is_refused) == (CheckResult.SUSPECT, False)
+    assert "0.50 units of the last place closer to zero" in found.findings[0].message
+    assert judged(_with_bits(9.0, rounding_bias=-0.1), seen, ObjectFacts()).findings == ()
+
+
 @pytest.mark.parametrize(
     ("seen", "facts"),
     [

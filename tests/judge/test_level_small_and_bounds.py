@@ -133,6 +133,46 @@ def test_elements_are_at_the_bounds_beside_them_and_beyond() -> None:
     assert not _is_changed(_task("x0 * 60000.0", _ROWS), Distribution.BOUNDS)
 
 
+_SURPRISE = "-x0.clamp(min=1e-6).log()"
+
+
+@pytest.mark.parametrize(
+    ("result", "is_tried"),
+    [
+        (_SURPRISE, True),
+        ("x0.log().sum(-1)", False),
+        ("x0.log1p()", False),
+        ("x0 * 2", False),
+    ],
+)
+def test_elements_are_beside_one_where_each_has_a_logarithm(result: str, is_tried: bool) -> None:
+    assert _is_changed(_task(result, "torch.rand(rows, cols)"), Distribution.BESIDE_ONE) is is_tried
+
+
+def test_a_logarithm_that_cancels_shows_beside_one() -> None:
+    prepared = _prepared(_task(_SURPRISE, "torch.rand(rows, cols)"))
+    changed = with_distribution(prepared, prepared.input_set(5), Distribution.BESIDE_ONE)
+    (x,), (expected,) = changed.inputs, changed.expected()
+    assert bool((x < 1).all())
+    needed = needed_factor(changed, Distribution.BESIDE_ONE, TOLERANCE)
+    assert needed is not None
+    allowed = TOLERANCE.rtol * needed.factor
+    mantissa, exponent = torch.frexp(x)
+    s = (2 * mantissa - 1) / (2 * mantissa + 1)
+    terms = sum(s.square() ** n / (2 * n + 1) for n in range(7))
+    split = -((exponent - 1) * 0.69314718 + 2 * s * terms)
+    scale = expected.square().mean(-1, keepdim=True).sqrt() + expected.abs()
+    assert bool(((-x.log() - expected).abs() <= allowed * scale).all())
+    assert bool(((split - expected).abs() > 10 * allowed * scale).any())
+
+
+def test_elements_are_above_one_where_ordinary_ones_are() -> None:
+    (x,) = _drawn(_task("x0.log()", "torch.rand(rows, cols) + 0.5"), Distribution.BESIDE_ONE)
+    is_above = (x > 1).all(-1)
+    assert int(is_above.count_nonzero()) == len(x) // 2
+    assert float((x - 1).abs().amax(-1).min()) < 2**-18
+
+
 def test_labels_of_a_loss_may_be_shares() -> None:
     loss = "nn.functional.binary_cross_entropy_with_logits(x0, x1, reduction='none').mean(-1)"
     labels = "torch.randint(0, 2, (rows, cols)).float()"
@@ -147,6 +187,8 @@ def test_zeros_have_signs_where_the_reference_asks_for_them() -> None:
     _, y = _drawn(_task("torch.copysign(x0, x1)", _ROWS, _ROWS), Distribution.SPARSE)
     zeros = y[y == 0]
     assert 0.4 < float(zeros.signbit().float().mean()) < 0.6
+    y, _ = _drawn(_task("torch.atan2(x0, x1)", _ROWS, _ROWS), Distribution.SPARSE)
+    assert 0.4 < float(y[y == 0].signbit().float().mean()) < 0.6
     _, y = _drawn(_task("x0 * x1", _ROWS, _ROWS), Distribution.SPARSE)
     assert not bool(y[y == 0].signbit().any())
 
@@ -154,6 +196,10 @@ def test_zeros_have_signs_where_the_reference_asks_for_them() -> None:
 def test_rows_are_beyond_any_stand_in_for_infinity_where_no_size_counts() -> None:
     (x,) = _drawn(_task("x0.sort(-1).values", _ROWS), Distribution.FAR)
     assert bool(x[x.isfinite()].abs().max() > 1e9)
+    assert bool((x.amax(-1) < -1e30).any())  # what a maximum may begin at
+    # What would be infinite where rows are added up is less large.
+    (x,) = _drawn(_task("x0.sort(-1).values.square().sum(-1).sqrt()", _ROWS), Distribution.FAR)
+    assert not bool((x[x.isfinite()].abs() > 1e20).any())
     (x,) = _drawn(_task("x0.amax(-1).exp().log()", _ROWS), Distribution.FAR)
     assert not bool((x[x.isfinite()].abs() > 1e9).any())
 

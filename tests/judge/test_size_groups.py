@@ -101,6 +101,19 @@ def test_sizes_that_do_not_change_are_named() -> None:
     assert "24 in get_inputs" in said
 
 
+@pytest.mark.parametrize(
+    ("task", "is_named"),
+    [
+        (_task("x @ y", "torch.randn(side, side), torch.randn(side, side)", given="x, y"), True),
+        (_task("x + y.sum(-1)", "torch.randn(side), torch.randn(side, 7)", given="x, y"), False),
+    ],
+)
+def test_sides_that_need_not_be_equal_and_are_always_are_named(task: Task, is_named: bool) -> None:
+    item = _prepared(task)
+    said = untried_arguments(task, find_size_groups(task, item), [item], [])
+    assert any(s.startswith("side: sides of several") for s in said) is is_named
+
+
 def test_divisors_are_kept_where_the_module_needs_them() -> None:
     task = _task("x.view(x.shape[0], 4, -1).sum(1)", "torch.randn(batch, channels)")
     by_key = {group.keys[0]: group.takes_odd for group in _found(task).groups}

@@ -48,6 +48,7 @@ _OF_OTHERS = (
     Distribution.LEVEL,
     Distribution.SMALL,
     Distribution.BOUNDS,
+    Distribution.BESIDE_ONE,
     Distribution.LASTING_WEIGHTS,
 )
 """Of inputs that are bound in some way or have a certain size, and of references that iterate."""
@@ -430,6 +431,20 @@ def test_minus_infinity_is_tried_where_the_reference_gives_numbers() -> None:
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
     assert bool((x.amax(-1) < -10000).any())
     assert bool((x.amin(-1) > 10000).any())
+
+
+def test_a_mask_that_no_draw_changes_has_its_rows_in_another_order() -> None:
+    masked = "\ndef forward(self, x, mask):\n    return torch.where(mask, x, 0.0).sum(-1)\n"
+    inputs = "[torch.randn(rows, cols), torch.ones(rows, cols, dtype=torch.bool).tril()]"
+    prepared = _prepared(make_task(masked, inputs=inputs, rows=64, cols=64))
+    ordinary = prepared.input_set(5)
+    x, mask = with_distribution(prepared, ordinary, Distribution.EXTREMES).inputs
+    assert bool(x.isfinite().all())  # what a triangle leaves out may be multiplied by zero
+    assert not torch.equal(mask, ordinary.inputs[1])
+    assert sorted(mask.sum(-1).tolist()) == list(range(1, 65))
+    constant = replace(prepared.task, constants=("mask",))
+    kept = _prepared(constant)
+    assert with_distribution(kept, ordinary, Distribution.EXTREMES) is ordinary
 
 
 def test_lengths_are_none_and_all() -> None:

@@ -15,6 +15,7 @@ from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_grou
 from evaluator_svc.judge.admission.value_ranges import find_generated_ranges
 from evaluator_svc.judge.admission.workload_admission import exported_program, workload_admission
 from evaluator_svc.judge.baselines import EAGER
+from evaluator_svc.judge.comparison.needed_factor import cancelling_factor
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.sizes.generated_workloads import beside_largest, generated_workloads
@@ -98,7 +99,9 @@ def admissions_of_other_sizes(
     found += _beside_largest(task, sizes, prepared, admitted, measured, prepare)
     for ways in long_axis_workloads(task, sizes.groups):
         item = next((i for i in loaded(ways) if _is_telling(i, first)), None)
-        found += [] if item is None else [_of_other_sizes(facts, item)]
+        if item is not None:
+            factor = cancelling_factor(item.module, tolerance)
+            found.append(replace(_of_other_sizes(facts, item), tolerance_factor=factor))
     for spare in spare_workloads(sizes.groups):
         item = next(loaded([spare.workload]), None)
         if item is None and spare.is_near and first.sizes.set_bytes <= _BESIDE_BYTES[False]:

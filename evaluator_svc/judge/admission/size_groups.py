@@ -43,6 +43,8 @@ class SizeGroups:
     """Other values of numbers among forward's arguments."""
     fixed: tuple[str, ...] = ()
     """Sizes of inputs with which the module runs at one value only, as "get_inputs: 1024"."""
+    joint: tuple[str, ...] = ()
+    """Sizes of several tensors that change together, though the module runs where some do alone."""
 
 
 def find_size_groups(task: Task, first: PreparedWorkload) -> SizeGroups:
@@ -74,6 +76,7 @@ class _Search:
         if first.sizes.set_bytes <= _HOST_BYTES:
             self._devices.append(torch.device("cpu"))
         self._moved: dict[str, int] = {}
+        self._joint: list[str] = []
 
     def found(self) -> SizeGroups:
         device = next((d for d in self._devices if self._runs({}, d)), None)
@@ -99,7 +102,12 @@ class _Search:
             for place in deciding
             if place.key not in moving and place.name not in moving
         )
-        return SizeGroups(groups=tuple(groups), numbers=self._numbers(device), fixed=tuple(fixed))
+        return SizeGroups(
+            groups=tuple(groups),
+            numbers=self._numbers(device),
+            fixed=tuple(fixed),
+            joint=tuple(self._joint),
+        )
 
     def _run_odd(self, movable: Sequence[tuple[str, ...]]) -> bool:
         """Return whether the module runs with odd sizes for all of these."""
@@ -142,6 +150,8 @@ class _Search:
         if len(tensors) > 1:
             # What has one name in several tensors, or one number, is one size to who reads it.
             joint = whole if is_named else tuple(key for keys in places for key in keys)
+            if self._runs_apart(places):
+                self._joint.append(self._name(whole))
             return next(([keys] for keys in (joint, whole) if self._accepts([keys])), [])
         if is_named and len(places) > 1 and self._accepts([whole, *places[1:]]):
             return [whole, *places[1:]]
@@ -163,6 +173,22 @@ class _Search:
             if self._accepts([left]):
                 return [*apart, left]
         return apart
+
+    def _runs_apart(self, places: Sequence[tuple[str, ...]]) -> bool:
+        """Return whether the module runs where one or two of several places have another value."""
+        if len(places) > _MOST_PAIRED:
+            return False
+        chosen = [*combinations(places, 1), *(combinations(places, 2) if len(places) > 2 else ())]
+        several = ([key for keys in some for key in keys] for some in chosen)
+        return any(self._runs({k: _FACTORS[0] * self._value(k) for k in keys}) for keys in several)
+
+    def _name(self, keys: tuple[str, ...]) -> str:
+        """Return what to call a size by."""
+        return (
+            keys[0]
+            if "#" not in keys[0]
+            else f"{self._value(keys[0])} in {keys[0].partition('#')[0]}"
+        )
 
     def _alike(
         self, wholes: Sequence[tuple[str, ...]], movable: Sequence[tuple[str, ...]]

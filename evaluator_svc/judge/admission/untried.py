@@ -63,6 +63,12 @@ def _sizes(
             "get_inputs() has no size that can be changed: candidates are tried with no other"
             " shapes than it gives; make a size of it a module-level constant"
         )
+    if sizes.joint:
+        said.append(
+            f"{', '.join(sizes.joint)}: sides of several inputs that need not be equal, and"
+            " candidates are tried with equal ones alone; give each a size of its own if they may"
+            " differ"
+        )
     larger = exceeded(sizes.groups, workloads)
     smaller = [g.keys[0] for g in sizes.groups if g.keys[0] not in {*larger, *stuck}]
     if smaller:

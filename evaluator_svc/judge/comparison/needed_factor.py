@@ -21,6 +21,7 @@ from evaluator_svc.judge.comparison.rounding_noise import (
     one_run_tells,
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.scales import group_scale, groups_of
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.messages.distribution_traits import Trait, has
@@ -38,6 +39,10 @@ they lose 8 bits, and a shortcut through 16 bits is still worse."""
 _MOST_FACTOR: Final = 64.0
 """Where the tolerance was given by hand."""
 _NOISE_SEEDS: Final = (1, 2)
+_COPYING: Final = frozenset({
+    "abs", "clamp", "clamp_max", "clamp_min", "maximum", "minimum", "neg", "relu", "where",
+})  # fmt: skip
+"""Operators that round nothing: how far an element is from one stays."""
 _COARSE_UNITS: Final = float(1 << 12)
 """Units in the last place that results are moved by: whole numbers that stay follow from no result,
 but from comparisons of inputs, which a kernel has to make as they are."""
@@ -54,6 +59,13 @@ class NeededFactor:
     tied: tuple[int, ...] = ()
     """Indices of outputs of places, among which equal values leave a choice; they are compared by
     nothing else."""
+
+
+def cancelling_factor(module: TaskModule, tolerance: Tolerance) -> float:
+    """Return what the tolerance is to be multiplied by where sums may lose most of their digits."""
+    least = _CANCELLING_FACTOR.get(module.rounding, USUAL_FACTOR)
+    is_derived = module.task.tolerance is None
+    return min(least, most_factor(module.rounding, tolerance) if is_derived else _MOST_FACTOR)
 
 
 def needed_factor(
@@ -142,7 +154,8 @@ def _noise(
         state = changed.state
         if has(distribution, Trait.OF_PARAMETERS):
             state = {path: move(tensor) for path, tensor in state.items()}
-        with RoundingNoise(seed=seed, device=device):
+        kept = _COPYING if distribution is Distribution.BESIDE_ONE else frozenset[str]()
+        with RoundingNoise(seed=seed, device=device, kept=kept):
             perturbed = changed.run(inputs=moved, state=state)
         worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
         if one_run_tells(expected, scale * max(worst), granted):

@@ -33,6 +33,7 @@ from evaluator_svc.judge.comparison.output_errors import (
     rms_error,
     small_columns,
 )
+from evaluator_svc.judge.comparison.rounding_bias import rounding_bias
 from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
@@ -395,6 +396,11 @@ def _audited(
     formats = draw.prepared.module.output_roundings
     is_task_narrow = draw.prepared.module.is_narrow
     wide = [c for i, c in compared.items() if is_task_narrow and not is_narrow(formats[i])]
+    biases = [
+        rounding_bias(c, formats[i])
+        for i, c in (compared.items() if with_columns else ())
+        if formats[i] in (torch.float16, torch.bfloat16)
+    ]
     own = [c for c in compared.values() if c not in wide]
     columns = [
         part
@@ -405,6 +411,8 @@ def _audited(
         audit=least_exact(own),
         wide=least_exact(wide),
         columns=least_exact(columns),
+        is_by_element=not draw.prepared.combines,
+        rounding_bias=max(biases, key=abs, default=0.0),
     )
 
 

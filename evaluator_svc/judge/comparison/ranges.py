@@ -296,6 +296,7 @@ _WORDS = {
         " one, or labels to be ignored"
     ),
     "near_one": "inputs around one",
+    "beside_one": "inputs with rows that are close to one, down to 2^-20",
     "near_zero": "inputs near zero",
     "absolute": "inputs of whole numbers up to 240",
     "close": "inputs whose rows are close to each other",
@@ -344,6 +345,10 @@ _HINTS = {
     "extremes": (
         "Do as the reference does where a mask keeps nothing of a row or of a block, a share is"
         " zero, or a label is the loss's ignore_index. Select by a mask: NaN times zero is NaN."
+    ),
+    "beside_one": (
+        "Take the logarithm of what is close to one from its difference to one: the shares of"
+        " exponent and mantissa cancel there."
     ),
     "near_one": "Leave out no factor: products of many need not vanish.",
     "near_zero": "Leave out no factor: products of many need not vanish.",

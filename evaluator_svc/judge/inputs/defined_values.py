@@ -42,8 +42,9 @@ class FarRows:
     """Inputs with large values."""
     any_sign: bool = False
     """Whether large values have other signs than usual ones."""
-    any_size: bool = False
-    """Whether some are larger still: the reference gives the same multiple of every output."""
+    exponent: int = 0
+    """Binary logarithm of what some are multiplied by besides: the reference gives the same
+    multiple of every output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,9 @@ _DIVIDING = (
 )  # fmt: skip
 """Parts of the names of operators that give no number for some values, or large ones."""
 
+_LOGARITHMS = frozenset({"log", "log_", "log10", "log2", "xlogy"})
+"""Operators whose result is small where an element is close to one."""
+
 _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
 _LIGHT_FLOPS = 1 << 27
@@ -370,6 +373,11 @@ class PreparedWorkload:
     def is_whole(self) -> bool:
         """Whether no operator of the reference computes numbers of floating point."""
         return not self._computed.dtypes
+
+    @property
+    def takes_logarithms(self) -> bool:
+        """Whether the reference takes logarithms of single elements, and combines nothing."""
+        return not self.combines and not _LOGARITHMS.isdisjoint(self._computed.operators)
 
     @property
     def multiplies_many(self) -> bool:

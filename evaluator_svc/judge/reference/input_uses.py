@@ -46,7 +46,7 @@ _OWN_BOUNDS: Final = {"hardsigmoid": 3.0, "hardswish": 3.0}
 """…and those that have one of their own."""
 _LEAST_BOUND: Final = 1e-6
 """What is smaller keeps a division from zero."""
-_SIGNED: Final = ("copysign", "signbit")
+_SIGNED: Final = ("arctan2", "atan2", "copysign", "signbit")
 """Operators that ask for the sign of zero."""
 _WRITING: Final = frozenset({
     "index_copy", "index_copy_", "index_put", "index_put_", "put", "put_", "scatter", "scatter_",

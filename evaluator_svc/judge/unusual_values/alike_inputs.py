@@ -1,7 +1,8 @@
 """Inputs that are alike: of the same values, rows of them moved by some places.
 
 Of tensors that are drawn one by one no two are ever near each other, so that a distance is never
-small, and the best path of an alignment never far from the diagonal.
+small, the best path of an alignment never far from the diagonal, and rows that differ do so at
+their beginning.
 """
 
 import math
@@ -69,13 +70,31 @@ def _moved(source: torch.Tensor, other: torch.Tensor, generator: torch.Generator
     shifts = torch.exp2(drawn * math.log2(length / 2)).long()
     is_unmoved = torch.randint(0, _UNMOVED_SHARE, (count,), generator=generator, device=device) == 0
     shifts = torch.where(is_unmoved, 0, shifts)
+    changed = _changed_places(is_unmoved, length, generator)
     result = torch.empty((count, *pieces.shape[1:]), dtype=source.dtype, device=device)
     at_once = max(BLOCK_ELEMENTS // pieces[0].numel(), 1)
     for first in range(0, count, at_once):
         rows = torch.arange(first, min(first + at_once, count), device=device)
         places = (torch.arange(length, device=device) - shifts[rows, None]) % length
+        # Its neighbour's value stands there.
+        is_changed = torch.arange(length, device=device) == changed[rows, None]
+        places = torch.where(is_changed, (places + 1) % length, places)
         result[rows] = pieces[(rows % len(pieces))[:, None], places]
     return result.reshape(other.shape)
+
+
+def _changed_places(
+    is_unmoved: torch.Tensor, length: int, generator: torch.Generator
+) -> torch.Tensor:
+    """Return the place of the one element that differs in half of the rows that are not moved.
+
+    In every second of these it is the last one; -1: none differs.
+    """
+    count, device = len(is_unmoved), is_unmoved.device
+    drawn = torch.randint(0, length, (count,), generator=generator, device=device)
+    kind = torch.randint(0, 4, (count,), generator=generator, device=device)
+    place = torch.where(kind == 0, length - 1, drawn)
+    return torch.where(is_unmoved & (kind < 2), place, -1)
 
 
 def _within(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

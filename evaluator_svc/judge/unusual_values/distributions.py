@@ -71,6 +71,8 @@ def with_distribution(
         return input_set
     if distribution in _OF_MANY and not prepared.combines_many:
         return input_set
+    if distribution is Distribution.BESIDE_ONE and not prepared.takes_logarithms:
+        return input_set
     if distribution is Distribution.MAGNITUDES and prepared.multiplies_many:
         return input_set  # the product of some overflows, where that of all up to them vanished
     if distribution in _FAR_SIZES:

@@ -1,5 +1,7 @@
 """Rows that no draw has: masks of all, nothing or runs, shares of zero and one, other labels.
 
+A mask that is the same in every draw, such as a triangle, keeps its rows, in another order.
+
 What a mask leaves out is NaN, as padding may be, where the reference does not look at it.
 """
 
@@ -54,7 +56,8 @@ def extreme_rows(prepared: PreparedWorkload, is_defined: _IsDefined) -> ExtremeR
     rows = next(filter(is_taken, _WIDEST_FIRST), None)
     if rows is None:
         return _WIDEST_FIRST[-1]
-    unread = tuple(u for u in _pairs(ordinary) if is_taken(replace(rows, unread=(u,))))
+    pairs = (u for u in _pairs(ordinary) if not prepared.fixed_inputs[u.mask])
+    unread = tuple(u for u in pairs if is_taken(replace(rows, unread=(u,))))
     every = replace(rows, unread=unread)
     return every if len(unread) < 2 or is_taken(every) else replace(rows, unread=unread[:1])
 
@@ -92,7 +95,10 @@ def with_extreme_rows(
     for index, (name, tensor) in enumerate(
         zip(input_set.arguments.names, input_set.inputs, strict=True)
     ):
-        if name in constants or fixed[index] or not tensor.numel() or tensor.dtype in FLOAT8:
+        if name in constants or not tensor.numel() or tensor.dtype in FLOAT8:
+            continue
+        if fixed[index]:
+            inputs[index] = _in_other_rows(tensor, generator)
             continue
         is_soft = uses is not None and index in uses.soft and tensor.is_floating_point()
         if is_soft:
@@ -171,6 +177,15 @@ def _with_whole_rows(
     if extremes.has_empty:
         rows[empty] = 0
     return result
+
+
+def _in_other_rows(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return a mask that no draw changes with its rows in another order; else the tensor."""
+    is_mask = tensor.dtype is torch.bool or _is_added(tensor)
+    if not is_mask or not _is_mask(tensor != 0):
+        return tensor
+    order = torch.randperm(tensor.shape[-2], generator=generator, device=tensor.device)
+    return tensor[..., order, :]
 
 
 def _with_single_shares(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

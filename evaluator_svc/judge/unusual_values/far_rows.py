@@ -26,11 +26,10 @@ _BANDS: Final = {
 }
 """Least and most magnitude of large rows: of float16 the squares overflow, not the values; of wider
 formats a maximum is far beyond what a kernel may begin at, and all are values of float16."""
-_FARTHEST: Final = 2.0**24
-"""Extra factor for references without a size of their own: beyond what a kernel may have for
-infinity. Squares are still numbers."""
-_TRIED_EXPONENT: Final = 40
-"""Binary logarithm of the farthest values, of which the reference is asked."""
+_FARTHER: Final = {100: 116, 24: 40}
+"""Binary logarithms of extra factors for references without a size of their own, the largest first,
+and of the farthest values, of which the reference is asked: beyond what a kernel may have for
+infinity, such as -1e30, where values are only put in order; else squares are still numbers."""
 _KINDS: Final = 8
 """Kinds of rows: three with infinity, three that are large, others as they are."""
 _INFINITE: Final = 3
@@ -82,9 +81,11 @@ def far_rows(
         if large:
             found = replace(signed, large=large)
             break
-    if found.large and prepared.orders and _has_no_size(prepared):
-        farther = replace(found, any_size=True)
-        found = farther if is_taken(farther, well=True) else found
+    for exponent, tried in _FARTHER.items() if found.large and prepared.orders else ():
+        farther = replace(found, exponent=exponent)
+        if _has_no_size(prepared, tried) and is_taken(farther, well=True):
+            found = farther
+            break
     if prepared.has_matrix_products:
         return found  # what is a number there, as attention's rows without a key, is a convention
     infinite = defined_inputs(floats, lambda chosen: is_taken(FarRows(infinite=chosen)))
@@ -92,8 +93,8 @@ def far_rows(
     return both if infinite and (not found.large or is_taken(both)) else found
 
 
-def _has_no_size(prepared: PreparedWorkload) -> bool:
-    exponents = {dtype: _TRIED_EXPONENT for dtype in _BANDS if dtype is not torch.float16}
+def _has_no_size(prepared: PreparedWorkload, exponent: int) -> bool:
+    exponents = {dtype: exponent for dtype in _BANDS if dtype is not torch.float16}
     return has_no_size(prepared, exponents)
 
 
@@ -127,8 +128,8 @@ def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
         if is_large:
             share = values.abs() / values.abs().amax(-1, keepdim=True).clamp(min=1e-30)
             size = low + (high - low) * share
-            if rows.any_size and values.dtype is not torch.float16:
-                size = torch.where(drawn > 0.5, _FARTHEST * size, size)
+            if rows.exponent and values.dtype is not torch.float16:
+                size = torch.where(drawn > 0.5, 2.0**rows.exponent * size, size)
             signs = values.sign()
             if rows.any_sign:
                 signs = torch.where(kind == _INFINITE, -1.0, signs)

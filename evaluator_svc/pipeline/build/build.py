@@ -104,28 +104,34 @@ def build(
 ) -> BuildResult | BuildFailure:
     """Build the units that the cache lacks; remember what came out, failures too.
 
-    `optional` units may fail to compile, which the first one, never among them, may not. `spare`
-    ones are optional too, and built one after the other only until an optional one is there.
+    `optional` units come last and may fail to compile or take too long. `spare` ones are optional
+    too, and built one after the other only until an optional one is there.
     """
     deadline = time.monotonic() + settings.seconds
     units: list[BuiltUnit] = []
     keys: list[str] = []
     left_out: set[int] = set()
-    cached = True
+    cached, is_lost = True, False
     spent_ns = 0.0
     for index, unit in enumerate(parsed.units):
         key = object_key(unit, settings.device, settings.compiler_version)
         keys.append(key)
-        if index in spare and optional.intersection(range(index)) - left_out:
+        is_needless = index in spare and bool(optional.intersection(range(index)) - left_out)
+        found = None if is_needless else cache.get(key)
+        if is_needless or (found is None and is_lost):
             left_out.add(index)
             units.append(units[0])
             continue
-        found = cache.get(key)
         if found is None:
             cached = False
             built = _compile(process, index, max(deadline - time.monotonic(), 0.01), settings)
             if isinstance(built, CandidateFailure):
-                return BuildFailure(failure=built, report=_report("", spent_ns, False, 0))
+                if index not in optional:
+                    return BuildFailure(failure=built, report=_report("", spent_ns, False, 0))
+                is_lost = True  # it took too long, or the compiler died
+                left_out.add(index)
+                units.append(units[0])
+                continue
             spent_ns += built.build_ns
             cache.put(key, built)
             found = built

@@ -39,6 +39,14 @@ a pattern along a sum, leaves a single product of float16 or TF32 with 12 or 13 
 TIMED_CALLS: Final = "timed calls"
 """Label for audits of timed calls."""
 
+_ELEMENT_BITS: Final = 17.5
+"""Least on ordinary inputs in float32 where no output is made of many terms: nothing rounds there
+but functions. Fast exponentials and logarithms have 20, a polynomial of degree 3 has 17."""
+
+_MOST_BIAS: Final = 0.25
+"""Units of the last place that results of 16 bits may lie beside those of eager on average. What is
+cut in place of rounded is half a unit too small."""
+
 _DOUBLE_BITS: Final = 40.0
 """Least in tasks of float64: a mean of ten million terms of float32 has 36, one of float64 that is
 added up in one chain 43…"""
@@ -121,12 +129,15 @@ def assess_precision(
     if audited.least_exact is None:
         return _without_audit(audited, asked)
     audits = ((audited.audit, admission.rounding), (audited.wide, _FLOAT32))
+    asked = replace(asked, is_by_element=audited.is_by_element)
     found = [_judged(a, own, audited.note, asked) for a, own in audits if a is not None]
     if audited.columns is not None and is_right:
         found.append(_of_columns(audited.columns, asked))
     if audited.lines is not None:
         own = _FLOAT32 if admission.is_narrow else admission.rounding
         found.append(_judged(audited.lines, own, audited.note, replace(asked, part=_EXACT_LINES)))
+    if abs(audited.rounding_bias) >= _MOST_BIAS and is_right and not inputs:
+        found.append(_biased(audited, asked))
     # The worst of them: a task's outputs are right when each of them is.
     return max(found, key=lambda judged: _SEVERITY.index(judged.check.result))
 
@@ -143,6 +154,8 @@ class _Question:
     inputs: str
     part: str = ""
     """Which elements are meant; empty: all."""
+    is_by_element: bool = False
+    """Whether no element of the outputs is made of many."""
 
     @property
     def where(self) -> str:
@@ -218,6 +231,21 @@ def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionResult:
     return _result(audit, _finding(audit, where, (), asked.admission.rounding), asked.workload)
 
 
+def _biased(audited: PrecisionReply, asked: _Question) -> PrecisionResult:
+    """Return a suspicion of results that were not rounded to nearest."""
+    audit, bias = audited.least_exact, audited.rounding_bias
+    assert audit is not None, "a bias is found beside an audit"
+    side = "further from" if bias > 0 else "closer to"
+    finding = _suspicion(
+        f"results in {asked.admission.rounding} lie {abs(bias):.2f} units of the last place {side}"
+        f" zero on average than those of eager PyTorch on {asked.where}: they are not rounded to"
+        " nearest",
+        "Round results to the nearest value of their format; do not cut bits off.",
+        audit,
+    )
+    return _result(audit, finding, asked.workload)
+
+
 def _result(audit: PrecisionAudit, finding: Finding, workload: str) -> PrecisionResult:
     result = check_result(finding)
     return PrecisionResult(
@@ -243,7 +271,9 @@ def _least_bits(asked: _Question, own: str, *, is_narrow: bool, has_formats: boo
         return _DOUBLE_BITS if asked.inputs in ("", TIMED_CALLS) else _UNUSUAL_DOUBLE_BITS
     if asked.task.tf32 and backend_of(asked.admission.device.language).has_tf32:
         return _TF32_BITS
-    return NARROW_BITS if has_formats else LOW_BITS
+    if has_formats:
+        return NARROW_BITS
+    return _ELEMENT_BITS if asked.is_by_element and not asked.inputs else LOW_BITS
 
 
 def _is_low(audit: PrecisionAudit, least_bits: float, *, is_narrow: bool) -> bool:
@@ -287,8 +317,10 @@ def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...], own
             evidence=_evidence(audit),
         )
     narrow = "8-bit" if own in _OWN_BITS else "32-bit" if own == _FLOAT64 else "16-bit"
+    is_coarse = own == _FLOAT32 and audit.effective_bits > LOW_BITS
+    like = "less exact than fast functions" if is_coarse else f"as inexact as {narrow} arithmetic"
     return _suspicion(
-        f"as inexact as {narrow} arithmetic in a {own} task: {figures}",
+        f"{like}, in a {own} task: {figures}",
         "Keep all bits of operands and results; use approximations of the task's accuracy.",
         audit,
     )
