@@ -35,6 +35,7 @@ from kernel_foundry.sdk.local_files import remove_kept, rename_kept
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
 from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.notebook.run_view import RunView, run_view
 from kernel_foundry.sdk.optimization import able_models, optimize, resume
 from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
@@ -423,6 +424,14 @@ class Foundry:
             return tuple([run async for run in all_runs(archive)])
 
         return self._run(self._with_archive(listed))
+
+    def run(self, name: str = "") -> RunView:
+        """Return a run with its evaluations, as a notebook shows it ("" for the newest).
+
+        Raises:
+            RunNotFoundError: no such run.
+        """
+        return self.ask_archive(lambda a: run_view(a, name))
 
     def ask_archive(self, question: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
         """Return the answer of one call on the archive, such as `lambda a: a.elites(name)`."""

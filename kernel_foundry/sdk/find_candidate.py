@@ -1,18 +1,16 @@
 """One evaluated candidate of a store, by its number in a run or by its digest."""
 
 import re
-from collections.abc import AsyncIterator
 from typing import Final
 
 from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
+from kernel_foundry.sdk.all_evaluations import all_evaluations
 from kernel_foundry.sdk.all_runs import all_runs
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,6}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{4,64}")
-
-_PAGE: Final = 100
 
 
 async def find_candidate(archive: Archive, named: str, run: str = "") -> ArchivedEvaluation:
@@ -40,7 +38,7 @@ async def find_candidate(archive: Archive, named: str, run: str = "") -> Archive
     async for one in all_runs(archive):
         of_run = {
             archived.candidate.digest: archived
-            async for archived in _evaluations(archive, one.spec.name)
+            async for archived in all_evaluations(archive, one.spec.name)
             if archived.candidate.digest.startswith(named)
         }
         found = of_run | found
@@ -67,11 +65,3 @@ async def _numbered(archive: Archive, number: int, run: str) -> ArchivedEvaluati
             field="candidate",
         )
     return page[0]
-
-
-async def _evaluations(archive: Archive, run: str) -> AsyncIterator[ArchivedEvaluation]:
-    after = 0
-    while page := await archive.evaluations(run, after=after, limit=_PAGE):
-        for archived in page:
-            yield archived
-        after = page[-1].sequence

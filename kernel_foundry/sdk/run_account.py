@@ -5,11 +5,13 @@ same, without its books.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.errors import KernelFoundryError
-from kernel_foundry.sdk.client import Foundry
+
+if TYPE_CHECKING:
+    from kernel_foundry.sdk.client import Foundry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,7 @@ class AccountAnswer:
     """Why there is no account."""
 
 
-def ask_account(foundry: Foundry, run: str) -> AccountAnswer:
+def ask_account(foundry: "Foundry", run: str) -> AccountAnswer:
     """Return the account of a run, or why there is none."""
     try:
         return AccountAnswer(account=foundry.ask_generator(lambda g: g.account(run)))

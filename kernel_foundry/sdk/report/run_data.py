@@ -1,13 +1,13 @@
 """The data of a run that its report holds."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
-from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.best import Leader
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive, Generator
+from kernel_foundry.sdk.all_evaluations import all_evaluations
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page_objects import (
@@ -25,18 +25,16 @@ from kernel_foundry.sdk.sweep_files import kept_sweeps
 MOST_DETAILS: Final = 2000
 """Evaluations whose source and verdict a report holds: the elites, their ancestors, the newest."""
 
-_PAGE: Final = 100
-
 
 async def run_data(archive: Archive, run: str, answer: AccountAnswer) -> dict[str, Any]:
     """Return a run's head, all rows, details and landscapes; "exchanges" are to be filled."""
     found = await archive.get_run(run)
     leader = Leader()
-    rows = [row_object(one, leader.add(one)) async for one in _evaluations(archive, run)]
+    rows = [row_object(one, leader.add(one)) async for one in all_evaluations(archive, run)]
     wanted = _wanted(rows, [elite.candidate.digest for elite in await archive.elites(run)])
     details = {
         one.sequence: detail_object(one, found.spec.task.name)
-        async for one in _evaluations(archive, run)
+        async for one in all_evaluations(archive, run)
         if one.sequence in wanted
     }
     sweeps = {path.stem: path for path in kept_sweeps(found.spec.name)}
@@ -77,14 +75,6 @@ async def winners_exchanges(generator: Generator, data: dict[str, Any]) -> dict[
         }
     except KernelFoundryError:  # damaged, or of a generator that is not there: the rest is shown
         return {}
-
-
-async def _evaluations(archive: Archive, run: str) -> AsyncIterator[ArchivedEvaluation]:
-    after = 0
-    while page := await archive.evaluations(run, after=after, limit=_PAGE):
-        for one in page:
-            yield one
-        after = page[-1].sequence
 
 
 def _wanted(rows: list[dict[str, Any]], elites: Iterable[str]) -> set[int]:

@@ -15,56 +15,16 @@ from evaluator_svc.signing import signed
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.domain.request import EvaluationLimits
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.sdk.client import connect
-from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.services import Targets
-from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.generator import FakeGenerator
-from tests.domain_values import run_spec
 from tests.evidence import conftest as evidence
 from tests.report_data import held_data
+from tests.sdk.conftest import SPEC
 
 _KEY = Ed25519PrivateKey.generate()
-
-SPEC = run_spec(
-    "shown",
-    task=Task(
-        name="<b>odd</b> & name",
-        reference="class Model: ...\n",
-        workloads=(Workload(name="default"),),
-    ),
-    seed=5,
-)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path / 'runs.db'}"
-
-    async def fill() -> None:
-        archive = LocalArchive(url)
-        run = await archive.create_run(SPEC)
-        await Evolution(
-            evaluator=FakeEvaluator(),
-            archive=archive,
-            generator=FakeGenerator(),
-            run=run,
-            budget=Budget(evaluations=12),
-            limits=EvaluationLimits(),
-            in_flight=2,
-            judging=1,
-            listener=lambda _event: None,
-        ).run()
-        await archive.close()
-
-    asyncio.run(fill())
-    return url
 
 
 def test_report_holds_the_whole_run_and_loads_nothing(store: str, tmp_path: Path) -> None:
