@@ -15,10 +15,12 @@ from generator_svc.prompting.parts import PromptInputs, PromptParts, parts_of
 from generator_svc.prompting.templates import PromptTemplates
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.exchange import ChatMessage
+from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError
+from kernel_foundry.languages import language_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,18 @@ class PromptWriter:
         """Return the message that asks again after a reply without a whole candidate."""
         values = {"language": language.value, "reason": reason.rstrip(".")}
         return ChatMessage(role="user", content=self._templates.render("retry.md.j2", values))
+
+    def advice(self, kind: FindingKind, language: Language) -> str:
+        """Return what repair prompts say of a kind of finding; "" where they say nothing.
+
+        Raises:
+            LlmConfigurationError: a user's template does not render.
+        """
+        name = f"repair/{kind.value}.md.j2"
+        if name not in self._templates.names:
+            return ""
+        phrases = language_named(language.value).phrases()
+        return self._templates.render(name, {"phrases": phrases}).strip()
 
     def _messages(self, parts: PromptParts) -> tuple[ChatMessage, ...]:
         values = {field.name: getattr(parts, field.name) for field in fields(parts)}

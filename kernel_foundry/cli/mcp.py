@@ -1,13 +1,16 @@
 """`kfoundry mcp`: the evaluator as the tool of a coding agent."""
 
+import contextlib
+import os
+import secrets
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from kernel_foundry.cli.options import target_options
-from kernel_foundry.cli.output import exact_stream
+from kernel_foundry.cli.output import exact_stream, print_text
 from kernel_foundry.errors import PackageMissingError
 from kernel_foundry.sdk.services import Targets
 
@@ -17,7 +20,8 @@ from kernel_foundry.sdk.services import Targets
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=".",
-    help="Folder that task files are read from; no other file is.  [default: the current folder]",
+    help="Folder that task files are read from and exported files written to; nothing else is.  "
+    "[default: the current folder]",
 )
 @click.option(
     "--evaluations",
@@ -33,11 +37,27 @@ from kernel_foundry.sdk.services import Targets
     show_default=True,
     help="Most seconds of work of this connection.",
 )
+@click.option(
+    "--usd",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Most that runs may pay models; with 0 they ask recipes alone.",
+)
+@click.option(
+    "--http",
+    "port",
+    type=click.IntRange(min=0, max=65535),
+    help="Serve streamable HTTP on this port of this machine; 0: any that is free. Callers send "
+    "$KERNEL_FOUNDRY_MCP_TOKEN, or the token that is printed.  [default: stdin and stdout]",
+)
 @target_options
 def command(
     root: Path,
     evaluations: int,
     seconds: float,
+    usd: float,
+    port: int | None,
     evaluator_target: str,
     archive_target: str,
     generator_target: str,
@@ -46,11 +66,14 @@ def command(
 ) -> int:
     """Serve the Model Context Protocol on standard input and output, until its client leaves.
 
-    Tools: devices, admit, build, evaluate, search_lessons. A coding agent starts this command
-    itself; docs/agents.md has the lines for its configuration. Needs kernel-foundry[agents].
+    Tools judge and sweep candidates, explain findings, search lessons, run searches, verify records
+    and export winners. A coding agent starts this command itself; docs/agents.md has the lines for
+    its configuration, and `kfoundry skills install` teaches it the work. A budget is that of the
+    server: whoever connects again gets no new one. Needs kernel-foundry[agents].
 
     \b
     kfoundry mcp --root examples --evaluations 200
+    kfoundry mcp --root examples --http 8322
     """  # noqa: D301  a backspace keeps click from joining the lines
     try:
         from kernel_foundry.mcp_server.allowance import Allowance
@@ -67,9 +90,33 @@ def command(
         store=store,
         unsafe_no_sandbox=unsafe_no_sandbox,
     )
-    allowance = Allowance(evaluations=evaluations, seconds=seconds)
+    allowance = Allowance(evaluations=evaluations, seconds=seconds, usd=usd)
     server: Any = make_server(root, targets, allowance)
+    if port is not None:
+        _serve_http(server, port)
+        return 0
     # The protocol is JSON, to the byte, and the SDK writes below text.
     sys.stdout = exact_stream(sys.stdout)
     server.run("stdio")
     return 0
+
+
+def _serve_http(server: Any, port: int) -> None:
+    from kernel_foundry.mcp_server.http import serve_http
+
+    given = os.environ.get(_TOKEN, "")
+    if given and len(given) < _SHORTEST_TOKEN:
+        raise click.UsageError(f"${_TOKEN} has fewer than {_SHORTEST_TOKEN} characters")
+    token = given or secrets.token_urlsafe(32)
+
+    def say(address: str) -> None:
+        print_text(address)
+        print_text(f"Authorization: Bearer {f'${_TOKEN}' if given else token}")
+
+    with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
+        serve_http(server, port, token, say)
+
+
+_TOKEN: Final = "KERNEL_FOUNDRY_MCP_TOKEN"
+_SHORTEST_TOKEN: Final = 16
+"""Characters of a token that a user chooses."""

@@ -4,7 +4,6 @@ The commands that watch, copy and replay a run, and show its exchanges, stand in
 own.
 """
 
-import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -30,13 +29,11 @@ from kernel_foundry.cli.runs_watch import watch
 from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats, show_sweeps
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.plan.candidate_text import render
-from kernel_foundry.plan.default_values import with_default
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.run_account import account_object, ask_account
-from kernel_foundry.sdk.run_objects import run_object
+from kernel_foundry.sdk.run_objects import candidate_text, run_object
 from kernel_foundry.sdk.steering import steering_events, steering_object
 from kernel_foundry.sdk.sweep_files import kept_sweeps
 from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text, winner_text
@@ -231,10 +228,3 @@ def best_object(run: Run, elite: Elite) -> dict[str, Any]:
         "parents": list(elite.candidate.parents),
         "evaluation": evaluation_object(elite.evaluation, task_name=run.spec.task.name),
     }
-
-
-def candidate_text(elite: Elite) -> str:
-    """Return an elite's candidate as Markdown, what was measured as its default configuration."""
-    source = elite.candidate.source
-    values = {s.name: s.value for s in elite.evaluation.configuration}
-    return render(dataclasses.replace(source, plan=with_default(source.plan, values)))

@@ -1,4 +1,4 @@
-"""What one server may spend: evaluations, and seconds of work."""
+"""What one server may spend: evaluations, seconds of work, and money."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,32 @@ from kernel_foundry.errors import InvalidArgumentError
 
 @dataclass(slots=True, kw_only=True)
 class Allowance:
-    """Counts what was used of two budgets, and refuses what goes beyond them."""
+    """Counts what was used of three budgets, and refuses what goes beyond them."""
 
     evaluations: int
     """Most evaluations, those of runs and configurations of sweeps among them."""
     seconds: float
-    """Most wall-clock seconds of calls; a call that has begun is not cut off."""
+    """Most wall-clock seconds of calls and of runs; a call that has begun is not cut off."""
+    usd: float = 0.0
+    """Most that runs may pay models."""
     used_evaluations: int = field(default=0, init=False)
     used_seconds: float = field(default=0.0, init=False)
+    used_usd: float = field(default=0.0, init=False)
 
     @property
     def left(self) -> int:
         """Evaluations that are left."""
         return self.evaluations - self.used_evaluations
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds that are left, at least 0."""
+        return max(self.seconds - self.used_seconds, 0.0)
+
+    @property
+    def usd_left(self) -> float:
+        """US dollars that are left, at least 0."""
+        return max(self.usd - self.used_usd, 0.0)
 
     def check_time(self) -> None:
         """Refuse a call when the time is used up.
@@ -47,3 +60,7 @@ class Allowance:
                 field="evaluations",
             )
         self.used_evaluations += evaluations
+
+    def give_back(self, evaluations: int) -> None:
+        """Count evaluations that were taken and not made; fewer than none are none."""
+        self.used_evaluations -= max(evaluations, 0)

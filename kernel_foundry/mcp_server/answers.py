@@ -1,6 +1,12 @@
-"""What tools answer: typed digests of bounded size, in printable text and a fixed order."""
+"""What tools answer of tasks and candidates: typed digests of bounded size, in a fixed order.
+
+All text is printable. Answers about runs are in `run_answers`, about experience in
+`knowledge_answers`.
+"""
 
 import math
+from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -9,24 +15,24 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import Finding, errors_first
-from kernel_foundry.domain.lesson import LessonHit
 from kernel_foundry.domain.profile_digest import digest_lines
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.verdict_text import arithmetic_line, checks_text
 
-_MOST_ITEMS: Final = 16
+MOST_ITEMS: Final = 16
 """Of each list; the first are those that matter most."""
-_LONGEST_TEXT: Final = 1000
+LONGEST_TEXT: Final = 1000
 """Characters of each text."""
 
 
-class _Answer(BaseModel):
-    """The docstrings of its fields go into the schema that an agent reads."""
+class Answer(BaseModel):
+    """What all answers share: the docstrings of fields go into the schema that an agent reads."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
-class Device(_Answer):
+class Device(Answer):
     """A device that candidates are judged on."""
 
     id: str
@@ -34,7 +40,7 @@ class Device(_Answer):
     architecture: str
 
 
-class Devices(_Answer):
+class Devices(Answer):
     """What an evaluator can do."""
 
     devices: list[Device]
@@ -42,7 +48,7 @@ class Devices(_Answer):
     """Kinds that are not available, and why."""
 
 
-class Tensor(_Answer):
+class Tensor(Answer):
     """A tensor that a launch plan may name."""
 
     name: str
@@ -51,7 +57,7 @@ class Tensor(_Answer):
     shape: list[int]
 
 
-class AdmissionAnswer(_Answer):
+class AdmissionAnswer(Answer):
     """What is known of a task before any candidate is made."""
 
     admitted: bool
@@ -66,7 +72,7 @@ class AdmissionAnswer(_Answer):
     """Median of each baseline on the first workload."""
 
 
-class FindingAnswer(_Answer):
+class FindingAnswer(Answer):
     """One diagnosis of a candidate."""
 
     kind: str
@@ -78,7 +84,7 @@ class FindingAnswer(_Answer):
     """Null where the number is none."""
 
 
-class WorkloadAnswer(_Answer):
+class WorkloadAnswer(Answer):
     """What became of a candidate on one workload."""
 
     name: str
@@ -92,7 +98,7 @@ class WorkloadAnswer(_Answer):
     """Of the time that moving the bytes takes at least, in (0, 1]."""
 
 
-class Verdict(_Answer):
+class Verdict(Answer):
     """A candidate's verdict."""
 
     outcome: str
@@ -113,33 +119,19 @@ class Verdict(_Answer):
     """Errors first."""
     findings_left_out: int
     profile: list[str]
-    """What its kernels do with the device; empty: not asked for."""
+    """What its kernels do with the device; empty unless it was asked for by `profile`."""
     registers: dict[str, int]
     """Of each kernel."""
-
-
-class LessonAnswer(_Answer):
-    """What earlier candidates taught."""
-
-    id: int
-    symptom: str
-    move: str
-    findings: list[str]
-    mean_speedup: float
-    """Of the candidates it was shown for, over their parents."""
-    uses: int
-    failures: int
-    score: float
 
 
 def devices_answer(capabilities: Capabilities) -> Devices:
     """Return a digest of what an evaluator can do."""
     return Devices(
         devices=[
-            Device(id=_text(d.id), name=_text(d.name), architecture=_text(d.architecture))
-            for d in capabilities.devices[:_MOST_ITEMS]
+            Device(id=shown(d.id), name=shown(d.name), architecture=shown(d.architecture))
+            for d in capabilities.devices[:MOST_ITEMS]
         ],
-        missing=_texts(
+        missing=shown_list(
             tuple(f"{a.kind}: {a.reason}" for a in capabilities.availability if not a.available)
         ),
     )
@@ -150,65 +142,61 @@ def admission_answer(admission: Admission) -> AdmissionAnswer:
     first = admission.workloads[0] if admission.workloads else None
     return AdmissionAnswer(
         admitted=admission.admitted,
-        task=_text(admission.task),
-        device=_text(admission.device.id),
-        refusals=_texts(admission.refusals),
-        warnings=_texts((*admission.degeneracies, *admission.warnings)),
+        task=shown(admission.task),
+        device=shown(admission.device.id),
+        refusals=shown_list(admission.refusals),
+        warnings=shown_list((*admission.degeneracies, *admission.warnings)),
         tensors=[
             Tensor(name=t.name, role=t.role.value, dtype=t.dtype, shape=list(t.shape))
-            for t in (first.tensors[: 4 * _MOST_ITEMS] if first else ())
+            for t in (first.tensors[: 4 * MOST_ITEMS] if first else ())
         ],
-        workloads=[_text(w.workload) for w in admission.workloads[:_MOST_ITEMS]],
+        workloads=[shown(w.workload) for w in admission.workloads[:MOST_ITEMS]],
         baselines_ns={b.name: b.timing.median_ns for b in (first.baselines if first else ())},
     )
 
 
-def verdict(evaluation: Evaluation) -> Verdict:
-    """Return a digest of a verdict."""
+def verdict(evaluation: Evaluation, text: str = "") -> Verdict:
+    """Return a digest of a verdict.
+
+    Args:
+        evaluation: The verdict.
+        text: Of the candidate, whose lines a profile quotes; empty: by number alone.
+    """
     kernels = evaluation.compile.kernels if evaluation.compile else ()
     findings = errors_first(evaluation.findings)
     return Verdict(
         outcome=evaluation.outcome.name,
         passed=evaluation.passed,
         candidate=evaluation.candidate,
-        device=_text(evaluation.device),
+        device=shown(evaluation.device),
         speedup=evaluation.speedup,
-        speedup_interval=_interval(evaluation.speedup_interval),
+        speedup_interval=interval(evaluation.speedup_interval),
         trust=evaluation.trust.value,
-        arithmetic=_text(arithmetic_line(evaluation)),
-        checks=_text(checks_text(evaluation.checks)),
-        configuration={_text(s.name): _text(s.value) for s in evaluation.configuration},
-        workloads=[_workload(w) for w in evaluation.workloads[:_MOST_ITEMS]],
-        findings=[_finding(f) for f in findings[:_MOST_ITEMS]],
-        findings_left_out=max(len(findings) - _MOST_ITEMS, 0),
-        profile=[] if evaluation.profile is None else list(digest_lines(evaluation.profile)),
-        registers={_text(k.kernel): k.registers for k in kernels[:_MOST_ITEMS]},
+        arithmetic=shown(arithmetic_line(evaluation)),
+        checks=shown(checks_text(evaluation.checks)),
+        configuration={shown(s.name): shown(s.value) for s in evaluation.configuration},
+        workloads=[_workload(w) for w in evaluation.workloads[:MOST_ITEMS]],
+        findings=[_finding(f) for f in findings[:MOST_ITEMS]],
+        findings_left_out=max(len(findings) - MOST_ITEMS, 0),
+        profile=_profile_lines(evaluation, text),
+        registers={shown(k.kernel): k.registers for k in kernels[:MOST_ITEMS]},
     )
 
 
-def lesson_answer(hit: LessonHit) -> LessonAnswer:
-    """Return a digest of a lesson that was found."""
-    lesson = hit.lesson
-    return LessonAnswer(
-        id=lesson.id,
-        symptom=_text(lesson.symptom),
-        move=_text(lesson.move),
-        findings=[kind.value for kind in lesson.findings],
-        mean_speedup=math.exp(lesson.effect),
-        uses=lesson.use_count,
-        failures=lesson.failure_count,
-        score=hit.score,
-    )
+def _profile_lines(evaluation: Evaluation, text: str) -> list[str]:
+    if evaluation.profile is None:
+        return []
+    return list(digest_lines(evaluation.profile, split(text).device_code if text else ""))
 
 
 def _workload(result: WorkloadResult) -> WorkloadAnswer:
     return WorkloadAnswer(
-        name=_text(result.workload),
+        name=shown(result.workload),
         held_out=result.held_out,
         median_ns=result.timing.median_ns if result.timing else None,
         baselines_ns={b.name: b.timing.median_ns for b in result.baselines},
         speedup=result.speedup,
-        speedup_interval=_interval(result.speedup_interval),
+        speedup_interval=interval(result.speedup_interval),
         traffic_bound_share=result.traffic_bound_share,
     )
 
@@ -217,24 +205,27 @@ def _finding(finding: Finding) -> FindingAnswer:
     return FindingAnswer(
         kind=finding.kind.value,
         severity=finding.severity.value,
-        message=_text(finding.message),
+        message=shown(finding.message),
         line=finding.line,
-        hint=_text(finding.hint),
+        hint=shown(finding.hint),
         figures={
-            _text(f.name): f.value if math.isfinite(f.value) else None
-            for f in finding.evidence[:_MOST_ITEMS]
+            shown(f.name): f.value if math.isfinite(f.value) else None
+            for f in finding.evidence[:MOST_ITEMS]
         },
     )
 
 
-def _interval(interval: tuple[float, float] | None) -> list[float] | None:
-    return list(interval) if interval else None
+def interval(bounds: tuple[float, float] | None) -> list[float] | None:
+    """Return the bounds of an interval as JSON has them."""
+    return list(bounds) if bounds else None
 
 
-def _texts(texts: tuple[str, ...]) -> list[str]:
-    return [_text(text) for text in texts[:_MOST_ITEMS]]
+def shown_list(texts: Iterable[str]) -> list[str]:
+    """Return the first of many texts, each as `shown`."""
+    return [shown(text) for text in islice(texts, MOST_ITEMS)]
 
 
-def _text(text: str) -> str:
-    shown = printable(text)
-    return shown if len(shown) <= _LONGEST_TEXT else f"{shown[: _LONGEST_TEXT - 1]}…"
+def shown(text: str) -> str:
+    """Return a text of anybody, printable and of bounded length."""
+    plain = printable(text)
+    return plain if len(plain) <= LONGEST_TEXT else f"{plain[: LONGEST_TEXT - 1]}…"

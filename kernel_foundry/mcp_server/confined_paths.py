@@ -27,6 +27,43 @@ class ConfinedPaths:
         Raises:
             InvalidArgumentError: it is outside the root, or no file.
         """
+        path = self._below(name)
+        if not path.is_file():
+            raise InvalidArgumentError(
+                f"{one_line(name)[:200]}: no such file below the root", field="path"
+            )
+        return path
+
+    def new(self, name: str) -> Path:
+        """Return where a file or folder of that name may be written, in a folder that is there.
+
+        Raises:
+            InvalidArgumentError: it is outside the root, or there already.
+        """
+        path = self._below(name)
+        shown = one_line(name)[:200]
+        if path.exists():
+            raise InvalidArgumentError(
+                f"{shown} is there already and is not replaced: choose another name", field="path"
+            )
+        if not path.parent.is_dir():
+            raise InvalidArgumentError(f"{shown}: no such folder below the root", field="path")
+        return path
+
+    def task(self, name: str) -> Path:
+        """Return a task file, whose sidecar is below the root as well.
+
+        Raises:
+            InvalidArgumentError: as `file`.
+        """
+        path = self.file(name)
+        sidecar = sidecar_path(path)
+        if sidecar.exists():
+            self.file(str(sidecar))
+        return path
+
+    def _below(self, name: str) -> Path:
+        """Return the path of that name, without symbolic links."""
         if len(name) > _LONGEST:
             raise InvalidArgumentError(f"a path of {len(name)} characters", field="path")
         shown = one_line(name)[:200]
@@ -40,18 +77,4 @@ class ConfinedPaths:
                 "mcp --root` names",
                 field="path",
             )
-        if not path.is_file():
-            raise InvalidArgumentError(f"{shown}: no such file below the root", field="path")
-        return path
-
-    def task(self, name: str) -> Path:
-        """Return a task file, whose sidecar is below the root as well.
-
-        Raises:
-            InvalidArgumentError: as `file`.
-        """
-        path = self.file(name)
-        sidecar = sidecar_path(path)
-        if sidecar.exists():
-            self.file(str(sidecar))
         return path

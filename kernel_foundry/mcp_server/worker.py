@@ -6,18 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from mcp.server.mcpserver.exceptions import ToolError
-
-from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.mcp_server.allowance import Allowance
-from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import Targets
 
 T = TypeVar("T")
-
-_LONGEST_ERROR = 2000
-"""Characters."""
 
 
 class Worker:
@@ -41,7 +34,8 @@ class Worker:
         """Return what `work` gives.
 
         Raises:
-            ToolError: the time is used up, or it raised one of our errors; in words for the agent.
+            InvalidArgumentError: the time is used up.
+            KernelFoundryError: it raised one.
         """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
 
@@ -57,16 +51,9 @@ class Worker:
             if self._foundry is None:
                 self._foundry = connect(self._targets)
             return work(self._foundry)
-        except KernelFoundryError as error:
-            raise refusal(error) from error
         finally:
             self._allowance.used_seconds += time.monotonic() - started_s
 
     def _close(self) -> None:
         if self._foundry is not None:
             self._foundry.close()
-
-
-def refusal(error: KernelFoundryError) -> ToolError:
-    """Return what an agent is told of an error: printable, and of bounded size."""
-    return ToolError(printable(str(error))[:_LONGEST_ERROR])

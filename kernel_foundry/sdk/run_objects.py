@@ -1,9 +1,12 @@
-"""The JSON objects of runs and their evaluations (documented in docs/cli.md)."""
+"""The JSON objects of runs and their evaluations (documented in docs/cli.md); winners as text."""
 
+import dataclasses
 from typing import Any
 
-from kernel_foundry.domain.archive import ArchivedEvaluation, Run, RunEvent
+from kernel_foundry.domain.archive import ArchivedEvaluation, Elite, Run, RunEvent
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.plan.default_values import with_default
 
 
 def run_object(run: Run) -> dict[str, Any]:
@@ -51,3 +54,10 @@ def archived_object(archived: ArchivedEvaluation) -> dict[str, Any]:
         "cost_usd": archived.cost_usd,
         "archived_unix_s": archived.archived_unix_s,
     }
+
+
+def candidate_text(elite: Elite) -> str:
+    """Return an elite's candidate as Markdown, what was measured as its default configuration."""
+    source = elite.candidate.source
+    values = {s.name: s.value for s in elite.evaluation.configuration}
+    return render(dataclasses.replace(source, plan=with_default(source.plan, values)))

@@ -5,9 +5,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.cli.conftest import environment_of
+from tests.cli.conftest import CANDIDATE, TASK, environment_of
+
+
+@pytest.fixture
+def agent_folder(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "relu.py").write_text(TASK)
+    (root / "relu.md").write_text(CANDIDATE)
+    (tmp_path / "outside.py").write_text(TASK)
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    (root / "sided.py").write_text(TASK)
+    (tmp_path / "secret.yaml").write_text("tolerance: secret\n")
+    (root / "sided.task.yaml").symlink_to(tmp_path / "secret.yaml")
+    return root
 
 
 @asynccontextmanager
@@ -21,3 +36,18 @@ async def agent_of(folder: Path, evaluator: str, *options: str) -> AsyncIterator
     )
     async with Client(parameters) as client:
         yield client
+
+
+async def answer(agent: Client, tool: str, **arguments: object) -> dict:
+    """Return what a tool answers; it may not refuse."""
+    result = await agent.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def refusal(agent: Client, tool: str, **arguments: object) -> str:
+    """Return why a tool refuses; it may not answer."""
+    result = await agent.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    return result.content[0].text

@@ -1,0 +1,236 @@
+"""Tools that start a search, ask about it and end it."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.mcp_server.allowance import Allowance
+from kernel_foundry.mcp_server.arguments import DeviceName, LanguageName, RunName, TaskFile
+from kernel_foundry.mcp_server.background_run import BackgroundRun
+from kernel_foundry.mcp_server.refusal import tool_refusals
+from kernel_foundry.mcp_server.run_answers import (
+    RunStatus,
+    RunWinner,
+    run_status,
+    run_winner,
+)
+from kernel_foundry.mcp_server.server_parts import ServerParts
+from kernel_foundry.mcp_server.task_tools import READS
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.progress import Listener, RunResult
+from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.optimization import optimize
+from kernel_foundry.sdk.services import Services
+from kernel_foundry.sdk.task_file import read_task
+
+_STORES: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+"""It writes to the archive's store and removes nothing."""
+_ASKS_MODELS: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
+)
+_RECIPES: Final = "recipes"
+"""The model that costs nothing and asks nobody."""
+_LONGEST_WAIT_S: Final = 60.0
+_NOTICE_S: Final = 1.0
+"""Between notices of progress."""
+
+
+def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
+    """Add optimize_start, optimize_status, optimize_result and optimize_cancel."""
+
+    @server.tool(annotations=_ASKS_MODELS)
+    async def optimize_start(
+        task: TaskFile,
+        language: LanguageName = "sycl",
+        device: DeviceName = "",
+        evaluations: Annotated[int, Field(ge=1, le=10_000)] = 40,
+        minutes: Annotated[float, Field(gt=0, le=1440)] = 60.0,
+        models: Annotated[
+            list[Annotated[str, Field(max_length=200)]],
+            Field(
+                max_length=8,
+                description="Empty: recipes, the offline generator, unless "
+                "the server was started with --usd.",
+            ),
+        ] = [],  # noqa: B006
+        start_from: Annotated[
+            list[Annotated[str, Field(max_length=4096)]],
+            Field(max_length=8, description="Candidate files below the root, to begin with."),
+        ] = [],  # noqa: B006
+        run: Annotated[str, Field(max_length=200, description="Name; empty: a new one.")] = "",
+    ) -> RunStatus:
+        """Start a search for the fastest correct kernel of a task, and return at once.
+
+        One at a time. It ends by its budget, by `optimize_cancel`, or with this server; what was
+        judged is stored. Other tools go on beside it.
+        """
+        with tool_refusals():
+            started = await _start(
+                parts,
+                task=task,
+                language=Language(language),
+                device=device,
+                budget=_budget(parts.allowance, evaluations, minutes),
+                models=_models(parts.allowance, tuple(models)),
+                start_from=tuple(parts.paths.file(name) for name in start_from),
+                run=run,
+            )
+            return await _status(parts, started)
+
+    @server.tool(annotations=READS)
+    async def optimize_status(
+        context: Context[Any, Any],
+        run: RunName = "",
+        wait_seconds: Annotated[
+            float,
+            Field(
+                ge=0,
+                le=_LONGEST_WAIT_S,
+                description="Wait so long for a run of this server "
+                "to end, with notices of progress.",
+            ),
+        ] = 0.0,
+    ) -> RunStatus:
+        """Say where a run of the store stands: verdicts so far, the best, why it ended."""
+        with tool_refusals():
+            ours = _ours(parts, run)
+            if ours is not None and wait_seconds:
+                await _wait(ours, context, wait_seconds)
+            return await _status(parts, run)
+
+    @server.tool(annotations=READS)
+    async def optimize_result(run: RunName = "") -> RunWinner:
+        """Fetch the best candidate of a run of the store, also of one that goes on."""
+
+        def work(foundry: Foundry) -> RunWinner:
+            name = foundry.ask_archive(lambda a: a.get_run(run)).spec.name
+            best = foundry.ask_archive(lambda a: winner(a, name))
+            return run_winner(_asked(foundry, parts, name), best)
+
+        with tool_refusals():
+            return await parts.worker.call(work)
+
+    @server.tool(annotations=_STORES)
+    async def optimize_cancel(run: RunName) -> RunStatus:
+        """End a run that this server started; what was judged is stored."""
+        with tool_refusals():
+            ours = _ours(parts, run)
+            if ours is None or not run:
+                raise RunNotFoundError(f"this server started no run {run!r}", run=run)
+            await ours.cancel()
+            return await _status(parts, run)
+
+
+async def _start(
+    parts: ServerParts,
+    *,
+    task: str,
+    language: Language,
+    device: str,
+    budget: Budget,
+    models: tuple[str, ...],
+    start_from: tuple[Path, ...],
+    run: str,
+) -> str:
+    """Begin a run and return its name."""
+    going_on = [one for one in parts.runs if not one.ended.done()]
+    if going_on:
+        raise AlreadyExistsError(
+            f"run {going_on[0].name or 'of another call'} goes on: wait for its end, or cancel it",
+            run=going_on[0].name,
+        )
+    loaded = read_task(parts.paths.task(task))
+    parts.allowance.check_time()
+    assert budget.evaluations is not None  # as `_budget` makes it
+    parts.allowance.take(budget.evaluations)
+
+    async def search(services: Services, listener: Listener) -> RunResult:
+        return await optimize(
+            services,
+            loaded,
+            language=language,
+            device=device,
+            models=models,
+            budget=budget,
+            limits=EvaluationLimits(),
+            listener=listener,
+            run=run,
+            strategy=DEFAULT_STRATEGY,
+            start_from=start_from,
+        )
+
+    begun = BackgroundRun(parts.targets, search)
+    parts.runs.append(begun)
+    loop = asyncio.get_running_loop()
+    begun.ended.add_done_callback(
+        lambda _: loop.call_soon_threadsafe(_settle, parts.allowance, begun, budget)
+    )
+    return await begun.begin()
+
+
+def _settle(allowance: Allowance, run: BackgroundRun, budget: Budget) -> None:
+    """Count what a run has used that ended, and give the rest back."""
+    allowance.give_back((budget.evaluations or 0) - run.used.evaluations)
+    allowance.used_seconds += run.seconds
+    allowance.used_usd += run.used.cost_usd
+
+
+def _models(allowance: Allowance, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the models of a run: without money, only what costs none."""
+    if allowance.usd_left > 0:
+        return asked
+    if any(model != _RECIPES for model in asked):
+        raise InvalidArgumentError(
+            f"models cost money, and this server may spend none: leave `models` out for "
+            f"{_RECIPES}, or its user may start it again with `--usd`",
+            field="models",
+        )
+    return (_RECIPES,)
+
+
+def _budget(allowance: Allowance, evaluations: int, minutes: float) -> Budget:
+    # A cap of 0 USD would be none; without money only recipes are asked.
+    return Budget(
+        evaluations=evaluations,
+        minutes=min(minutes, allowance.seconds_left / 60),
+        cost_usd=allowance.usd_left or None,
+    )
+
+
+def _ours(parts: ServerParts, run: str) -> BackgroundRun | None:
+    """Return the newest run of that name that this server started; "" is the newest of all."""
+    named = (one for one in reversed(parts.runs) if one.name and run in ("", one.name))
+    return next(named, None)
+
+
+async def _wait(run: BackgroundRun, context: Context[Any, Any], seconds: float) -> None:
+    until_s = time.monotonic() + seconds
+    told = -1
+    while (left_s := until_s - time.monotonic()) > 0 and not await run.wait(min(left_s, _NOTICE_S)):
+        if run.used.evaluations != told:
+            told = run.used.evaluations
+            await context.report_progress(told, message=f"{told} evaluations")
+
+
+async def _status(parts: ServerParts, run: str) -> RunStatus:
+    return await parts.worker.call(lambda f: _asked(f, parts, run))
+
+
+def _asked(foundry: Foundry, parts: ServerParts, run: str) -> RunStatus:
+    found = foundry.ask_archive(lambda a: a.get_run(run))
+    name = found.spec.name
+    stats = foundry.ask_archive(lambda a: a.stats(name))
+    ours = _ours(parts, name)
+    return run_status(found, stats, "" if ours is None else ours.failure)

@@ -1,0 +1,55 @@
+"""The server over HTTP: the SDK's client with the token, and nobody without."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.cli.conftest import environment_of
+from tests.mcp_server.conftest import answer
+
+TOKEN = "a-token-of-the-test"
+
+
+@pytest.mark.slow
+async def test_only_the_token_opens_the_server(agent_folder: Path, served: str) -> None:
+    server = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "kernel_foundry.cli", "mcp", "--http", "0", "--evaluator", served),
+        env={**environment_of(agent_folder), "KERNEL_FOUNDRY_MCP_TOKEN": TOKEN},
+        cwd=agent_folder,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert server.stdout is not None
+        address = (await server.stdout.readline()).decode().strip()
+        assert address.startswith("http://127.0.0.1:")
+        assert TOKEN not in (await server.stdout.readline()).decode()
+
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        allowed = {"Authorization": f"Bearer {TOKEN}"}
+        async with httpx2.AsyncClient() as stranger:
+            for headers in (
+                {},
+                {"Authorization": "Bearer"},
+                {"Authorization": f"Bearer {TOKEN}x"},
+            ):
+                assert (await stranger.post(address, json=ping, headers=headers)).status_code == 401
+            foreign = {**allowed, "Host": "evil.example"}
+            assert (await stranger.post(address, json=ping, headers=foreign)).status_code == 421
+            page = {**allowed, "Origin": "https://evil.example"}
+            assert (await stranger.post(address, json=ping, headers=page)).status_code == 403
+
+        async with (
+            httpx2.AsyncClient(headers=allowed, timeout=60) as http,
+            Client(streamable_http_client(address, http_client=http)) as agent,
+        ):
+            found = await answer(agent, "devices")
+            assert [device["id"] for device in found["devices"]] == ["null:0"]
+    finally:
+        server.terminate()
+        assert await server.wait() == 0
