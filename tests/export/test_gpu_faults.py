@@ -87,7 +87,8 @@ def test_object_code_that_the_driver_refuses_does_not_run(
     gpu_winner: Winner, tmp_path: Path
 ) -> None:
     file = imported(torch_file([gpu_winner], "fast_broken"), tmp_path, "fast_broken")
-    file.zlib = type("Broken", (), {"decompress": staticmethod(lambda _: b"\x7fELF no cubin")})
+    code = b"\x7fELF" + bytes(1 << 16)
+    file.zlib = type("Broken", (), {"decompress": staticmethod(lambda _: code)})
     x = torch.randn(8, 48, device="cuda")
     check(file, file.Module(*ARGUMENTS).cuda(), x, "cuModuleLoadDataEx")
 

@@ -29,7 +29,7 @@ for step in steps:
         error = float((model(*inputs) - reference(*inputs)).abs().max())
     told.append({"error": error, **fast.stats()})
 names = {d.metadata["Name"] for d in importlib.metadata.distributions()}
-found = sorted(name.lower().replace("_", "-") for name in names)
+found = sorted(name.lower().replace("_", "-").replace(".", "-") for name in names)
 for name in ABSENT:
     try:
         importlib.import_module(name)
@@ -42,18 +42,20 @@ print(json.dumps({"calls": told, "distributions": found}))
 
 def required_by(name: str) -> set[str]:
     """Return a distribution's name and the names of those that it requires here."""
-    found: set[str] = set()
-    wanted = [name]
+    found: dict[str, set[str]] = {}
+    wanted = [Requirement(name)]
     while wanted:
-        each = re.sub(r"[-_.]+", "-", wanted.pop()).lower()
-        if each in found:
+        each = wanted.pop()
+        own = re.sub(r"[-_.]+", "-", each.name).lower()
+        extras = {"", *each.extras}
+        if extras <= found.get(own, set()):
             continue
-        found.add(each)
-        for text in importlib.metadata.requires(each) or ():
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                wanted.append(requirement.name)
-    return found
+        found.setdefault(own, set()).update(extras)
+        for requirement in map(Requirement, importlib.metadata.requires(own) or ()):
+            marker = requirement.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
+                wanted.append(requirement)
+    return set(found)
 
 
 def site_of(names: set[str], root: Path) -> Path:
