@@ -115,7 +115,7 @@ async def _fill(folder: Path) -> None:
         selection=1,
         asked=HOSTILE,
         seed=0,
-        messages=(ChatMessage(role="user", content=HOSTILE),),
+        messages=(ChatMessage(role="user", content=f"# Direction\n{HOSTILE}"),),
         reply=HOSTILE,
         finish=FinishReason.STOP,
         usage=TokenUsage(

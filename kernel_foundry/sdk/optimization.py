@@ -147,29 +147,24 @@ async def _evolve(
     listener: Listener,
     judging: int | None,
 ) -> RunResult:
-    holder = new_holder()
-    started_s = time.monotonic()
-
-    def left() -> RunBudget:
-        return budget.left_after(time.monotonic() - started_s)
-
     # Before the lease, which an evaluator that is away would leave to run out.
     at_once = await _evaluations_at_once(services.evaluator, run.spec)
     judging = judging or at_once
-    async with held(services.archive, run.spec.name, holder, left) as finish:
-        evolution = Evolution(
-            evaluator=services.evaluator,
-            archive=services.archive,
-            generator=services.generator,
-            run=run,
-            budget=budget,
-            limits=limits,
-            in_flight=max(in_flight, judging),
-            judging=judging,
-            listener=keeping_sweeps(run.spec.name, listener),
-            finish=finish,
-        )
-        return await evolution.run()
+    evolution = Evolution(
+        evaluator=services.evaluator,
+        archive=services.archive,
+        generator=services.generator,
+        run=run,
+        budget=budget,
+        limits=limits,
+        in_flight=max(in_flight, judging),
+        judging=judging,
+        listener=keeping_sweeps(run.spec.name, listener),
+    )
+    async with held(
+        services.archive, run.spec.name, new_holder(), lambda: evolution.budget_left
+    ) as finish:
+        return await evolution.run(finish)
 
 
 async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:

@@ -212,6 +212,9 @@ def test_hostile_records_are_text(page: Browser) -> None:
     """Source, plan, model, findings, device, prompts: shown to the letter, and nothing acts."""
     panes = ("Verdict", "Prompt", "Profile", "Code")
     _must_be_text(page, {pane: f"/run/first/2/{pane.lower()}" for pane in panes})
+    go(page, "/run/first/2/lineage")
+    shown(page, ".detail pre", "a\\x1b]0;owned")  # the direction in its prompt
+    assert page.texts(".detail pre")[0] == printable(HOSTILE)
     hint = printable(f"hint: {HOSTILE}".replace("\0", ""))
     assert hint in page.texts(".steered")[0]
     page.click("section [role=tab]", "Steering")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kernel_foundry.domain.archive import Elite, Run
+from kernel_foundry.domain.archive import Elite, Run, RunBudget
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.sdk.loop.budget import (
     PROFILE_SHARE,
@@ -81,6 +81,10 @@ class BudgetMeter:
         if self.budget.minutes is None:
             return None
         return max(0.0, self.budget.minutes * 60 - self._promotion_s() - self._elapsed_s())
+
+    def left(self) -> RunBudget:
+        """Return what is left of the budget; pauses take none of its minutes."""
+        return self.budget.left_after(self._elapsed_s())
 
     def read_clock(self) -> None:
         """Bring the seconds used up to date."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Literal
 
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
+from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunBudget, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.mechanisms import PROFILES, SWEEPS
@@ -69,7 +69,6 @@ class Evolution:
         judging: Evaluations at once; more than one pays where there are several devices, or
             where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
-        finish: Finishes the run; None: nobody holds its lease. See `lease`.
     """
 
     def __init__(
@@ -84,7 +83,6 @@ class Evolution:
         in_flight: int,
         judging: int,
         listener: Listener,
-        finish: Finish | None = None,
     ) -> None:
         self._evaluator = evaluator
         self._archive = archive
@@ -99,20 +97,29 @@ class Evolution:
         self._limits = limits
         self._judging = judging
         self._listener = listener
-        self._finish_held = finish
+        self._finish_held: Finish | None = None
         self._unjudged = 0
         self._best: Elite | None = None
         self._sweeper = Sweeper(evaluator, run.spec, limits)
         self._yardsticks: tuple[Yardstick, ...] = ()
 
-    async def run(self) -> RunResult:
+    @property
+    def budget_left(self) -> RunBudget:
+        """What is left of its budget, for whoever goes on with the run."""
+        return self._meter.left()
+
+    async def run(self, finish: Finish | None = None) -> RunResult:
         """Run until a budget ends it; return how it ended.
+
+        Args:
+            finish: Finishes the run; None: nobody holds its lease. See `lease`.
 
         Raises:
             TaskRefusedError: the task is not admitted; the message says why.
             KernelFoundryError: a service failed for good; the run can be resumed.
         """
         spec = self._run.spec
+        self._finish_held = finish
         try:
             admission = await self._evaluator.admit(spec.task, spec.device)
             if not admission.admitted:
@@ -175,6 +182,7 @@ class Evolution:
 
     async def _sweep_recalled(self) -> None:
         """Sweep the best candidate of a resumed run, unless that was done before."""
+        await self._steering.until_unpaused()
         if self._best is not None:
             await self._sweep(self._best.candidate, self._best.evaluation, is_elite=True)
 

@@ -2,8 +2,11 @@
 
 import pytest
 
+from kernel_foundry.domain.archive import Run, RunState
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
+from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
+from tests.domain_values import run_spec
 
 _AT_BOUND = StopCause.TRAFFIC_BOUND
 
@@ -42,3 +45,21 @@ def test_reserve_counts_as_spent_time() -> None:
     assert (
         exceeded(Budget(minutes=1), BudgetUse(seconds=50), reserve_seconds=10) is StopCause.MINUTES
     )
+
+
+def test_a_pause_takes_none_of_the_minutes() -> None:
+    """Neither here nor of whoever goes on with the run."""
+    run = Run(
+        spec=run_spec(),
+        state=RunState.RUNNING,
+        created_unix_s=0.0,
+        evaluation_count=0,
+        best_speedup=None,
+        cost_usd=0.0,
+    )
+    meter = BudgetMeter(Budget(minutes=1.0), run)
+    meter.pause()
+    before = meter.left()
+    assert meter.left() == before
+    meter.go_on()
+    assert meter.left() != before
