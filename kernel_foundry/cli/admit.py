@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.table import Table
+from rich.box import SIMPLE
+from rich.table import Column, Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
@@ -19,7 +20,7 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
 from kernel_foundry.domain.plain import to_plain
@@ -90,22 +91,14 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
     for redundancy in admission.redundancies:
         console.print(f"redundant: {redundancy}", style="yellow")
     console.print(_tolerance_text(admission))
-    table = Table("workload", "baselines", "traffic bound", "arithmetic estimate", "flops", "bytes")
     for workload in admission.workloads:
-        table.add_row(
-            workload.workload + (" (held out)" if workload.held_out else ""),
-            "\n".join(map(_baseline_text, workload.baselines)),
-            duration(workload.traffic_bound_ns),
-            f"{duration(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
-            f"{workload.flops:,}",
-            f"{workload.minimal_bytes:,}",
-        )
-    console.print(table)
+        _show_workload(console, workload)
     if admission.stages:
         spent = ", ".join(f"{s.stage} {s.wall_ms / 1e3:.1f}" for s in admission.stages)
         total = sum(s.wall_ms for s in admission.stages) / 1e3
         console.print(f"took {total:.1f} s: {spent}")
-    names = Table("name", "role", "dtype", "shape or value")
+    columns = (Column(c, overflow="fold") for c in ("name", "role", "dtype", "shape or value"))
+    names = Table(*columns, box=SIMPLE, pad_edge=False)
     if admission.workloads:
         first = admission.workloads[0]
         for tensor in first.tensors:
@@ -113,6 +106,19 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
         for scalar in first.scalars:
             names.add_row(scalar.name, "scalar", "", scalar.literal)
     console.print(names)
+
+
+def _show_workload(console: PrintableConsole, workload: WorkloadAdmission) -> None:
+    held_out = " (held out)" if workload.held_out else ""
+    bound, estimate = workload.traffic_bound_ns, workload.arithmetic_estimate_ns
+    console.print(
+        f"{workload.workload}{held_out}: {workload.minimal_bytes:,} compulsory bytes, "
+        f"traffic bound {duration(bound)}; {workload.flops:,} FLOPs, "
+        f"arithmetic estimate {duration(estimate)} ({workload.arithmetic_unit})",
+        highlight=False,
+    )
+    for baseline in workload.baselines:
+        console.print(f"  {_baseline_text(baseline)}", highlight=False)
 
 
 def _baseline_text(baseline: Baseline) -> str:

@@ -10,6 +10,7 @@ from rich.box import SIMPLE
 from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
@@ -161,3 +162,7 @@ def _show(capture: Capture, program: str) -> None:
         else PrintableConsole(stderr=True, width=_LOG_COLUMNS)
     )
     console.print(table)
+    written = [proposal.file for proposal in capture.proposals if proposal.file]
+    if written:
+        line = f"to make the first one faster: {as_called(f'optimize {written[0]}')}"
+        console.print(line, soft_wrap=True, highlight=False)

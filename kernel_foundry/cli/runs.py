@@ -186,6 +186,7 @@ def best(run: str, as_json: bool, **targets: Any) -> int:
 
     is_for_people = sys.stdout.isatty()
     console = PrintableConsole(stderr=not is_for_people)
+    console.print(f"{found.spec.name}, candidate {elite.candidate.digest[:8]}", highlight=False)
     show_evaluation(console, elite.evaluation, elite.candidate.source.device_code)
     if is_for_people:
         print_text(candidate_text(elite))

@@ -74,18 +74,34 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
         text = f"record of the winner: {record} ({verify} checks it)"
         console.print(text, soft_wrap=True, highlight=False)
     if ended.winner is not None:
-        line = f"its code and whole verdict: {as_called(f'runs best {name}')}"
-        console.print(line, soft_wrap=True, highlight=False)
+        for what, command in _next_steps(ended):
+            console.print(f"{what}: {as_called(command)}", soft_wrap=True, highlight=False)
+
+
+def _next_steps(ended: RunResult) -> list[tuple[str, str]]:
+    """What to do with a winner, each with its command."""
+    name = ended.run.spec.name
+    steps = [
+        ("its code and whole verdict", f"runs best {name}"),
+        ("a file for your own program", f"export {name}"),
+    ]
+    more = {
+        StopCause.EVALUATIONS: f"--evaluations {2 * ended.spent.evaluations}",
+        StopCause.MINUTES: "--minutes 10",
+    }
+    if ended.cause in more:
+        steps.append(("to go on", f"optimize --resume --run {name} {more[ended.cause]}"))
+    return steps
 
 
 def _spent_text(spent: BudgetUse) -> str:
     """What counts against the budget, which is not the number of evaluations."""
-    text = f"{spent.evaluations} evaluations of its budget"
+    text = f"evaluations that count against its budget: {spent.evaluations}"
     if not spent.sweep_evaluations:
         return text
     judged = spent.evaluations - spent.sweep_evaluations
     return (
-        f"{text}: {judged} verdicts, {spent.sweep_evaluations} for sweeps "
+        f"{text}, {judged} verdicts and {spent.sweep_evaluations} for sweeps "
         f"({CONFIGURATIONS_PER_EVALUATION} configurations count as one)"
     )
 

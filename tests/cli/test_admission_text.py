@@ -1,13 +1,16 @@
 """What `kfoundry admit` prints of a tolerance's origin and of redundant work."""
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from kernel_foundry.cli.admit import _show
-from kernel_foundry.domain.admission import Admission, ToleranceDerivation
+from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, ToleranceDerivation
+from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.domain.task import Tolerance
+from tests.domain_values import timing_of, workload_admission
 from tests.judge.judge_tasks import DEVICE
 
 ADMISSION = Admission(
@@ -38,3 +41,18 @@ def test_the_derivation_and_redundant_work_are_shown_and_kept() -> None:
     assert "rounding noise 3.0e-08 of rows=3 times 8, at least 5e-05 and at most 5e-03" in text
     assert "TF32 costs 2.0e-04; tightened until a copy of input 'x' fails" in text
     assert from_json(Admission, to_json(ADMISSION)) == ADMISSION
+
+
+def test_names_of_workloads_and_of_tensors_are_whole_at_80_columns() -> None:
+    name, tensor = "batch=2048,channels=4096,height=224,width=224", "encoder_layers_11_" + "x" * 90
+    held = NamedTensor(name=tensor, role=TensorRole.INPUT, dtype="float32", shape=(1,))
+    eager = Baseline(name="torch.compile", timing=timing_of(32e6), round_count=5, scatter=0.6)
+    workload = workload_admission(name, baselines=(eager,), tensors=(held,), flops=10**12)
+    shown = io.StringIO()
+    _show(Console(file=shown, width=80), replace(ADMISSION, workloads=(workload,)))
+    lines = shown.getvalue().splitlines()
+
+    assert f"{name}: 1 compulsory bytes," in shown.getvalue()
+    assert "  torch.compile 32 ms ±0% (of 5 rounds up to 60% slower)" in lines
+    assert "…" not in shown.getvalue()
+    assert tensor in "".join(line.split()[0] for line in lines if line.strip())

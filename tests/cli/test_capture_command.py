@@ -34,6 +34,7 @@ def test_a_table_or_json_beside_the_programs_output(
     shown = capfd.readouterr()
     assert shown.out == "from the program\n"
     assert "Scale()" in shown.err
+    assert f"optimize {out / 'scale.py'}" in shown.err
     assert (out / "scale.py").is_file()
 
     asked = [*options, "--json", "--tasks", "0", f"{program}:Scale"]

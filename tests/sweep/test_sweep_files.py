@@ -93,6 +93,8 @@ def test_the_command_says_where_they_lie(data: Path) -> None:
     assert files
     line = f"landscapes of sweeps (T4 files: {len(files)}): {data / 'sweeps' / 'run'}"
     assert line in done.stdout
+    for step in ("runs best run", "export run", "optimize --resume --run run --evaluations "):
+        assert step in done.stdout
     assert line in kfoundry(data, "runs", "show").stdout
     shown = json.loads(kfoundry(data, "runs", "show", "--json").stdout)
     assert shown["sweeps"] == [str(path) for path in files]
