@@ -91,8 +91,12 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
     for redundancy in admission.redundancies:
         console.print(f"redundant: {redundancy}", style="yellow")
     console.print(_tolerance_text(admission))
+    spare = [w.workload for w in admission.workloads if w.is_spare]
     for workload in admission.workloads:
-        _show_workload(console, workload)
+        if not workload.is_spare:
+            _show_workload(console, workload)
+    if spare:
+        console.print(f"for plans that take none of the generated sizes: {'; '.join(spare)}")
     if admission.stages:
         spent = ", ".join(f"{s.stage} {s.wall_ms / 1e3:.1f}" for s in admission.stages)
         total = sum(s.wall_ms for s in admission.stages) / 1e3

@@ -56,3 +56,16 @@ def test_names_of_workloads_and_of_tensors_are_whole_at_80_columns() -> None:
     assert "  torch.compile 32 ms ±0% (of 5 rounds up to 60% slower)" in lines
     assert "…" not in shown.getvalue()
     assert tensor in "".join(line.split()[0] for line in lines if line.strip())
+
+
+def test_spare_sizes_are_named_below_the_others() -> None:
+    shown = io.StringIO()
+    workloads = (
+        workload_admission("rows=31", held_out=True, is_generated=True),
+        workload_admission("rows=32", held_out=True, is_generated=True, is_spare=True),
+    )
+    _show(Console(file=shown, width=1000), replace(ADMISSION, workloads=workloads))
+    lines = shown.getvalue().splitlines()
+    assert any("rows=31 (held out)" in line for line in lines)
+    assert "for plans that take none of the generated sizes: rows=32" in lines
+    assert sum("rows=32" in line for line in lines) == 1
