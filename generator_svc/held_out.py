@@ -85,7 +85,10 @@ def held_out_of(task: Task, admission: Admission) -> HeldOut:
     hidden = [w for w in admission.workloads if w.held_out]
     shown = [w for w in admission.workloads if not w.held_out]
     names = {w.name for w in task.workloads if w.held_out} | {w.workload for w in hidden}
-    sizes = _sizes(hidden) | {s.value for w in task.workloads if w.held_out for s in w.sizes}
+    # Halves and doubles of what is shown are no secret, and numbers of many other things.
+    sizes = _sizes([w for w in hidden if not w.is_spare]) | {
+        s.value for w in task.workloads if w.held_out for s in w.sizes
+    }
     sizes -= _sizes(shown)
     return HeldOut(
         # The longest first: one name may be part of another.

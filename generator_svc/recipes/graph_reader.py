@@ -40,6 +40,7 @@ def read_graph(admission: Admission) -> ReferenceGraph:
         RecipeUnsupported: no graph, another data type than float32, or a constant that depends
             on the sizes of a workload.
     """
+    admission = admission.with_graphs
     first = admission.workloads[0]
     if not first.graph:
         raise RecipeUnsupported("what torch.export cannot follow")

@@ -275,6 +275,12 @@ class Admission:
         return replace(self, workloads=named)
 
     @property
+    def with_graphs(self) -> Self:
+        """The same without generated workloads whose graph was not asked for."""
+        kept = tuple(w for w in self.workloads if w.graph or not w.is_generated)
+        return replace(self, workloads=kept)
+
+    @property
     def is_narrow(self) -> bool:
         """True when the task itself has or computes in fewer bits than float32's."""
         dtypes = {tensor.dtype for workload in self.workloads for tensor in workload.tensors}

@@ -73,6 +73,7 @@ class Translation:
     """
 
     def __init__(self, admission: Admission, *, is_fused: bool) -> None:
+        admission = admission.with_graphs
         workloads = admission.workloads
         self.program = Program(len(workloads), is_fused=is_fused)
         self._graphs = [w.graph for w in workloads]
