@@ -41,6 +41,7 @@ _COMMANDS = {
     "serve": "Run services for other machines and tools.",
     "token": "Make, list and revoke tokens of services.",
     "mcp": "Serve a coding agent: judge kernels as its tool.",
+    "skills": "Install skills for coding agents.",
     "ui": "Show runs in a browser while they go on.",
     "suite": "Optimise many tasks as one job, and report on them.",
     "export": "Write a winner as a file for your own program.",

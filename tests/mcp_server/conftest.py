@@ -26,12 +26,15 @@ def agent_folder(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def agent_of(folder: Path, evaluator: str, *options: str) -> AsyncIterator[Client]:
+async def agent_of(
+    folder: Path, evaluator: str, *options: str, device_kinds: str = "null"
+) -> AsyncIterator[Client]:
     """Start `kfoundry mcp` in `folder` and yield a client that is connected to it."""
+    kinds = {"KERNEL_FOUNDRY_DEVICE_KINDS": device_kinds}
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "kernel_foundry.cli", "mcp", *options],
-        env={**environment_of(folder), "KERNEL_FOUNDRY_EVALUATOR": evaluator},
+        env={**environment_of(folder), **kinds, "KERNEL_FOUNDRY_EVALUATOR": evaluator},
         cwd=folder,
     )
     async with Client(parameters) as client:
