@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
+from pydantic import TypeAdapter, ValidationError
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Elite, Selection
@@ -12,7 +13,7 @@ from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, TaskRefusedError
-from kernel_foundry.mcp_server.arguments import CandidateText, DeviceName, LanguageName, TaskFile
+from kernel_foundry.mcp_server.arguments import CandidateText, DeviceName, LanguageName
 from kernel_foundry.mcp_server.refusal import prompt_refusals
 from kernel_foundry.mcp_server.server_parts import ServerParts
 from kernel_foundry.plan.candidate_text import ExtractionError, split
@@ -32,31 +33,31 @@ def add_prompts(server: MCPServer[Any], parts: ServerParts) -> None:
     """Add write_kernel and repair_kernel."""
 
     @server.prompt()
-    async def write_kernel(
-        task: TaskFile, language: LanguageName = "sycl", device: DeviceName = ""
-    ) -> str:
+    async def write_kernel(task: str, language: str = "sycl", device: str = "") -> str:
         """Write a first candidate for a task, with all that is known of it."""
         with prompt_refusals():
             loaded = read_task(parts.paths.task(task))
+            judge = _checked(DeviceName, device, "device") or _checked(
+                LanguageName, language, "language"
+            )
             seed = Selection(operator=Operator.SEED)
-            text = await parts.worker.call(lambda f: _prompt(f, loaded, seed, device or language))
+            text = await parts.worker.call(lambda f: _prompt(f, loaded, seed, judge))
             return text + _CLOSING.format(task=task)
 
     @server.prompt()
-    async def repair_kernel(
-        task: TaskFile, candidate: CandidateText, device: DeviceName = ""
-    ) -> str:
+    async def repair_kernel(task: str, candidate: str, device: str = "") -> str:
         """Repair a candidate that failed, or improve one that passed: its verdict and what helps.
 
         Counts as an evaluation.
         """
         with prompt_refusals():
             loaded = read_task(parts.paths.task(task))
-            source = _source(candidate)
+            source = _source(_checked(CandidateText, candidate, "candidate"))
+            judge = _checked(DeviceName, device, "device") or source.language.value
             parts.allowance.take(1)
 
             def work(foundry: Foundry) -> str:
-                evaluation = foundry.evaluate(loaded, source, device=device)
+                evaluation = foundry.evaluate(loaded, source, device=judge)
                 parent = Elite(
                     candidate=Candidate(source=source),
                     evaluation=evaluation,
@@ -65,9 +66,18 @@ def add_prompts(server: MCPServer[Any], parts: ServerParts) -> None:
                     or Measures(memory=0, algorithm=0, synchronization=0),
                 )
                 selection = Selection(operator=Operator.REPAIR, parent=parent)
-                return _prompt(foundry, loaded, selection, device or source.language.value)
+                return _prompt(foundry, loaded, selection, judge)
 
             return await parts.worker.call(work) + _CLOSING.format(task=task)
+
+
+def _checked(kind: Any, value: str, name: str) -> str:
+    """Return an argument that is as its kind demands; the SDK would call another one a bug."""
+    try:
+        checked: str = TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise InvalidArgumentError(f"{name}: {error.errors()[0]['msg']}", field=name) from error
+    return checked
 
 
 def _source(text: str) -> KernelSource:
