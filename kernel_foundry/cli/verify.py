@@ -21,7 +21,7 @@ from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, is_program, read_records
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.verdict_text import evaluation_object
-from kernel_foundry.sdk.verification.statement import Agreement, Statement
+from kernel_foundry.sdk.verification.statement import CODE_OF_FILE, Agreement, Statement
 from kernel_foundry.sdk.verification.verify import Verification
 
 _MARKS: Final = {
@@ -39,12 +39,6 @@ _UNCONFIRMED: Final = (
 _INCONCLUSIVE: Final = (
     "the numbers agree, the times are inconclusive: they vary too much on this machine now to "
     "confirm the record's or to contradict them. Verify it again when the machine is quiet"
-)
-_CODE: Final = Statement(
-    subject="code of the file",
-    agreement=Agreement.NOT_COMPARABLE,
-    note="not checked: what this file runs need not be what its record is on. `kfoundry export` "
-    "writes it anew from the run",
 )
 _CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, and may be another's"
 
@@ -116,7 +110,7 @@ def _exit_code(path: Path, verified: Verification) -> int:
 
 
 def _statements(path: Path, verified: Verification) -> tuple[Statement, ...]:
-    return (*verified.statements, _CODE) if is_program(path) else verified.statements
+    return (*verified.statements, CODE_OF_FILE) if is_program(path) else verified.statements
 
 
 def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kernel_foundry.errors import InvalidArgumentError
 
 HOST: Final = "127.0.0.1"
+_GRACE_SECONDS: Final = 5
+"""That calls have after Ctrl-C: a client's open stream would hold the server for ever."""
 
 
 def serve_http(server: MCPServer[Any], port: int, token: str, say: Callable[[str], None]) -> None:
@@ -37,7 +39,8 @@ def serve_http(server: MCPServer[Any], port: int, token: str, say: Callable[[str
         say(f"http://{HOST}:{listener.getsockname()[1]}/mcp")
         # The SDK refuses foreign names in Host and Origin: a page that a browser shows cannot call.
         app = TokenGate(server.streamable_http_app(host=HOST), token)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_GRACE_SECONDS)
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 class TokenGate:

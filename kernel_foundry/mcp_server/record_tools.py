@@ -7,7 +7,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from kernel_foundry.evidence.record import EvidenceRecord, read_records
+from kernel_foundry.evidence.record import EvidenceRecord, is_program, read_records
 from kernel_foundry.mcp_server.answers import MOST_ITEMS, shown
 from kernel_foundry.mcp_server.arguments import DeviceName
 from kernel_foundry.mcp_server.refusal import tool_refusals
@@ -67,6 +67,7 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
                     await worker.call(
                         lambda f, r=one: f.verify(r, device=device, runs_again=run_again)  # type: ignore[misc]
                     ),
+                    is_in_program=path is not None and is_program(path),
                 )
                 for one in records
             ]

@@ -20,6 +20,7 @@ from kernel_foundry.mcp_server.answers import (
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.export.export import ExportedWorkload
 from kernel_foundry.sdk.run_objects import candidate_text
+from kernel_foundry.sdk.verification.statement import CODE_OF_FILE
 from kernel_foundry.sdk.verification.verify import Verification
 
 LONGEST_CODE = 1 << 15
@@ -100,6 +101,7 @@ class RecordCheck(Answer):
     candidate: str
     """Digest."""
     agrees: bool
+    """False, too, of an exported file: its code may be another's."""
     numbers_confirmed: bool
     times_confirmed: bool
     statements: list[StatementAnswer]
@@ -179,12 +181,21 @@ def run_winner(status: RunStatus, best: Elite | None) -> RunWinner:
     )
 
 
-def record_check(record: EvidenceRecord, verified: Verification) -> RecordCheck:
-    """Return a digest of what became of a record."""
+def record_check(
+    record: EvidenceRecord, verified: Verification, *, is_in_program: bool
+) -> RecordCheck:
+    """Return a digest of what became of a record.
+
+    Args:
+        record: The record.
+        verified: What was found.
+        is_in_program: Whether it is from a Python file, whose code nobody looked at.
+    """
+    statements = (*verified.statements, CODE_OF_FILE) if is_in_program else verified.statements
     return RecordCheck(
         task=shown(record.task.name),
         candidate=record.source.digest,
-        agrees=verified.agrees,
+        agrees=verified.agrees and not is_in_program,
         numbers_confirmed=verified.numbers_confirmed,
         times_confirmed=verified.times_confirmed,
         statements=[
@@ -195,7 +206,7 @@ def record_check(record: EvidenceRecord, verified: Verification) -> RecordCheck:
                 found=shown(s.found),
                 note=shown(s.note),
             )
-            for s in verified.statements[: 4 * MOST_ITEMS]
+            for s in statements[: 4 * MOST_ITEMS]
         ],
     )
 

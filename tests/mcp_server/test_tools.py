@@ -25,6 +25,7 @@ TOOLS = [
     "optimize_result",
     "optimize_cancel",
 ]
+PAGE = (Path(__file__).parents[2] / "docs/agents.md").read_text()
 WRITERS = {"export", "optimize_start", "optimize_cancel"}
 _OTHERS = {"candidate": CANDIDATE, "language": "sycl"}
 """Arguments that tools need beside a task."""
@@ -41,6 +42,7 @@ async def test_an_agent_gets_from_a_task_to_a_verdict(agent_folder: Path, served
         assert {t.name for t in tools if not t.annotations.read_only_hint} == WRITERS
         assert not any(t.annotations.destructive_hint for t in tools if t.name in WRITERS)
         assert all(tool.output_schema is not None for tool in tools)
+        assert all(f"\n| `{name}` |" in PAGE for name in TOOLS)
 
         found = await answer(agent, "devices")
         assert [device["id"] for device in found["devices"]] == ["null:0"]

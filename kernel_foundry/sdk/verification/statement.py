@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Agreement(StrEnum):
@@ -28,6 +29,15 @@ class Statement:
     """What was found now."""
     note: str = ""
     """What that means; empty when it is plain."""
+
+
+CODE_OF_FILE: Final = Statement(
+    subject="code of the file",
+    agreement=Agreement.NOT_COMPARABLE,
+    note="not checked: what this file runs need not be what its record is on. `kfoundry export` "
+    "writes it anew from the run",
+)
+"""Of a record that is found in a Python file, which is read and not run."""
 
 
 def holds(statements: tuple[Statement, ...]) -> bool:
