@@ -136,7 +136,9 @@ async def test_hostile_arguments_are_refused_or_shown_as_text(
         assert "root" in await refusal(agent, "verify", record="../secret.yaml")
         assert "no evidence record" in await refusal(agent, "verify", record="relu.md")
         for name in ("../../evil", "a b", "x" * 201, "\x1b[2J"):
-            said = await refusal(agent, "optimize_start", task="relu.py", device="null:0", run=name)
+            start = {"task": "relu.py", "device": "null:0", "evaluations": 1, "run": name}
+            said = await refusal(agent, "optimize_start", **start)
+            assert "name" in said or "200 characters" in said
             assert "\x1b" not in said
         for address in ("runs/..%2F..%2Fetc/report", "candidates/%00", "blocks/sycl"):
             with pytest.raises(MCPError):
