@@ -182,7 +182,7 @@ class Archive(Protocol):
 
         Raises:
             InvalidArgumentError: `steering_fault` says why, or the run was steered
-                `MOST_STEERING` times.
+                as often as it may (`MOST_STEERING`).
         """
         ...
 

@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from archive_svc.store.insert import LOCK_RUN
 from archive_svc.store.schema import RUNS, STEERING
 from kernel_foundry.domain.plain import from_json, to_json
-from kernel_foundry.domain.steering import MOST_STEERING, Steering, SteeringEvent
+from kernel_foundry.domain.steering import MOST_STEERING, Steering, SteeringAction, SteeringEvent
 from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError
 
 LARGEST_STEERING: Final = 8 << 20
-"""Characters of all events of one run as JSON."""
+"""Characters of all events of one run as JSON, a last stop apart."""
 
 _LENGTH: Final = sa.select(sa.func.coalesce(sa.func.sum(sa.func.length(STEERING.c.steering)), 0))
 _AFTER: Final = (
@@ -40,12 +40,14 @@ def insert_steering(connection: sa.Connection, run_id: int, steering: Steering) 
     for last in steering_after(connection, run_id, count - 1, 1):
         if last.steering == steering:
             return last
-    if count >= MOST_STEERING:
+    # Whatever was asked before, a run can be stopped.
+    is_stop = steering.action is SteeringAction.STOP
+    if count >= MOST_STEERING - (not is_stop):
         raise InvalidArgumentError(
-            f"the run was steered {MOST_STEERING} times, as often as any may", field="steering"
+            f"the run was steered {count} times: it can only be stopped", field="steering"
         )
     length: int = connection.execute(_LENGTH.where(STEERING.c.run_id == run_id)).scalar_one()
-    if length + len(to_json(steering)) > LARGEST_STEERING:
+    if length + len(to_json(steering)) > LARGEST_STEERING and not is_stop:
         raise InvalidArgumentError(
             f"the run's steering would have more than {LARGEST_STEERING} characters",
             field="steering",

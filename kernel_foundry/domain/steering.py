@@ -13,7 +13,7 @@ LONGEST_HINT: Final = 2000
 """Characters of a hint."""
 
 MOST_STEERING: Final = 1000
-"""Events of one run."""
+"""Events of one run; the last of them is a stop."""
 
 
 class SteeringAction(StrEnum):

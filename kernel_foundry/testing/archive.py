@@ -36,6 +36,7 @@ from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.domain.steering import (
     MOST_STEERING,
     Steering,
+    SteeringAction,
     SteeringEvent,
     SteeringState,
     steering_fault,
@@ -140,9 +141,12 @@ class FakeArchive:
         """Ask something of a run."""
         state = self._run(run)
         fault = steering_fault(steering, state.spec.language)
-        if fault or len(state.steering) >= MOST_STEERING:
-            raise InvalidArgumentError(fault or "steered too often", field="steering")
+        if fault:
+            raise InvalidArgumentError(fault, field="steering")
         if not state.steering or state.steering[-1].steering != steering:
+            is_stop = steering.action is SteeringAction.STOP
+            if len(state.steering) >= MOST_STEERING - (not is_stop):
+                raise InvalidArgumentError("steered too often", field="steering")
             state.steering.append(
                 SteeringEvent(
                     sequence=len(state.steering) + 1,

@@ -6,7 +6,6 @@ site's request carries. A name that points to this machine only by somebody's DN
 
 import hmac
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from kernel_foundry.ui.http import Request, Response
@@ -65,11 +64,12 @@ class Access:
         )
 
     def _sent_cookie(self, request: Request) -> str:
-        try:
-            sent = SimpleCookie(request.headers.get("cookie", ""))
-        except CookieError:
-            return ""
-        return sent[self._cookie].value if self._cookie in sent else ""
+        # The standard library takes quadratic time for quotes, which our own cookie does not have.
+        for pair in request.headers.get("cookie", "").split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == self._cookie:
+                return value
+        return ""
 
     def _is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self._token.encode())

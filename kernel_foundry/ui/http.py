@@ -8,7 +8,7 @@ import asyncio
 import http.client
 import io
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -20,7 +20,7 @@ LARGEST_BODY: Final = 2 << 20
 """Bytes of a request's body: a candidate and what is around it."""
 
 REQUEST_S: Final = 30.0
-"""How long a client may take to send its request."""
+"""How long a client may take to send a head, and then a body."""
 
 
 class BadRequestError(Exception):
@@ -59,8 +59,8 @@ class Response:
     stream: AsyncGenerator[bytes, None] | None = None
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """Return a client's request; None when it left without one.
+async def read_head(reader: asyncio.StreamReader) -> Request | None:
+    """Return a client's request without its body; None when it left without one.
 
     Raises:
         BadRequestError: it is malformed, too large, or takes too long.
@@ -68,16 +68,32 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     try:
         async with asyncio.timeout(REQUEST_S):
             head = await reader.readuntil(b"\r\n\r\n")
-            line, _, fields = head.partition(b"\r\n")
-            headers = _headers(fields)
-            body = await reader.readexactly(_body_length(headers))
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError as error:
         raise BadRequestError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) from error
     except TimeoutError as error:
         raise BadRequestError(HTTPStatus.REQUEST_TIMEOUT) from error
-    return _request(line, headers, body)
+    line, _, fields = head.partition(b"\r\n")
+    headers = _headers(fields)
+    _body_length(headers)  # a malformed or too large body is refused here
+    return _request(line, headers)
+
+
+async def read_body(reader: asyncio.StreamReader, request: Request) -> Request | None:
+    """Return the request with its body; None when the client left before its end.
+
+    Raises:
+        BadRequestError: as `read_head`.
+    """
+    try:
+        async with asyncio.timeout(REQUEST_S):
+            body = await reader.readexactly(_body_length(request.headers))
+    except asyncio.IncompleteReadError:
+        return None
+    except TimeoutError as error:
+        raise BadRequestError(HTTPStatus.REQUEST_TIMEOUT) from error
+    return replace(request, body=body)
 
 
 def head_of(response: Response, headers: Mapping[str, str]) -> bytes:
@@ -111,7 +127,7 @@ def _body_length(headers: Mapping[str, str]) -> int:
     return int(length)
 
 
-def _request(line: bytes, headers: Mapping[str, str], body: bytes) -> Request:
+def _request(line: bytes, headers: Mapping[str, str]) -> Request:
     try:
         method, target, version = line.decode("ascii").split(" ")
         parts = urlsplit(target)
@@ -126,5 +142,4 @@ def _request(line: bytes, headers: Mapping[str, str], body: bytes) -> Request:
         path=() if segments == [""] else tuple(unquote(segment) for segment in segments),
         query={name: values[-1] for name, values in query.items()},
         headers=headers,
-        body=body,
     )

@@ -16,7 +16,8 @@ from kernel_foundry.ui.http import (
     BadRequestError,
     Response,
     head_of,
-    read_request,
+    read_body,
+    read_head,
 )
 from kernel_foundry.ui.routes import Routes
 
@@ -92,10 +93,14 @@ class PageServer:
 
     async def _answer(self, reader: asyncio.StreamReader) -> Response | None:
         try:
-            request = await read_request(reader)
-            if request is None:
+            head = await read_head(reader)
+            if head is None:
                 return None
-            return self._access.refusal(request) or await self._routes.answer(request)
+            # Whoever may not ask has no body of it read.
+            if refusal := self._access.refusal(head):
+                return refusal
+            request = await read_body(reader, head)
+            return None if request is None else await self._routes.answer(request)
         except BadRequestError as error:
             return Response(status=error.status, body=f"{error}\n".encode())
         except Exception:

@@ -341,6 +341,24 @@ def test_a_store_of_before_steering_is_migrated_when_it_is_opened(
         assert store.counts(1, "other") is None
 
 
+@pytest.mark.parametrize(("bound", "value"), [("MOST_STEERING", 3), ("LARGEST_STEERING", 120)])
+def test_a_run_can_always_be_stopped(
+    store: Store, run: RunRow, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    """Whoever fills a run's steering keeps nobody from the stop."""
+    monkeypatch.setattr(f"archive_svc.store.steering.{bound}", value)
+    stop = Steering(action=SteeringAction.STOP)
+    for text in ("a", "b"):
+        store.steer(run.id, Steering(action=SteeringAction.HINT, text=text))
+    for more in (SteeringAction.PAUSE, SteeringAction.RESUME):
+        with pytest.raises(InvalidArgumentError):
+            store.steer(run.id, Steering(action=more))
+    stopped = store.steer(run.id, stop)
+    assert (stopped.sequence, store.steer(run.id, stop)) == (3, stopped)
+    with pytest.raises(InvalidArgumentError):
+        store.steer(run.id, Steering(action=SteeringAction.RESUME))
+
+
 def test_a_newer_schema_is_refused(store_url: str) -> None:
     engine, _ = open_engine(store_url, SCHEMA)
     with engine.begin() as connection:

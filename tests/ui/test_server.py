@@ -90,6 +90,23 @@ def test_without_the_token_nothing_is_shown(stranger: Client, path: str) -> None
     assert b"recorded" not in stranger.body
 
 
+def test_a_stranger_has_no_body_read(address: str) -> None:
+    """The answer comes before the first byte of a body that is announced."""
+    stranger = Client(address)
+    head = f"POST /api/runs/recorded/steering HTTP/1.1\r\nHost: 127.0.0.1:{stranger.port}\r\n"
+    with socket.create_connection(("127.0.0.1", stranger.port), timeout=20) as connection:
+        connection.sendall(f"{head}Content-Length: 2000000\r\n\r\n".encode())
+        assert b" 403 " in connection.recv(65536).partition(b"\r\n")[0]
+
+
+def test_the_cookie_is_found_among_others(client: Client) -> None:
+    own = client.cookie
+    for cookies in (f'other="a;b"; {own}', f"{own};x=y", f"junk; =; {own}"):
+        assert client.ask("/api/runs", Cookie=cookies).status == 200
+    for cookies in (f"x{own}", f'a="{own}"', own[:-1]):
+        assert client.ask("/api/runs", Cookie=cookies).status == 403
+
+
 def test_names_that_a_foreign_dns_may_point_here_are_refused(client: Client) -> None:
     for host in ("evil.example", f"evil.example:{client.port}", "127.0.0.1.evil.example", ""):
         assert client.ask("/api/runs", Host=host).status == 421
