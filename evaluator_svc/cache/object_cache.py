@@ -98,7 +98,10 @@ def _readers_digest() -> str:
     """Return the digest of the code that reads objects; it is not loaded for that."""
     digest = hashlib.sha256()
     for name in _READERS:
-        for path in sorted(Path(__file__).with_name(name).rglob("*.py")):
+        files = sorted((Path(__file__).parents[1] / name).rglob("*.py"))
+        if not files:
+            raise FileNotFoundError(f"evaluator_svc/{name} has no code, though it reads objects")
+        for path in files:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

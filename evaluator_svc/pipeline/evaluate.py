@@ -10,7 +10,7 @@
    bind.
 8. diagnosis.
 
-5 and 6 have the device for themselves; the others share it with other evaluations. A suspect goes
+5 and 6 have the device to themselves; the others share it with other evaluations. A suspect goes
 through all of them twice, and `trust.py` decides what follows.
 """
 

@@ -1,5 +1,7 @@
 """Decides how far a verdict can be trusted: `full`, `suspect` or `degenerate`.
 
+The whole table is in docs/design.md §6; `foreign` is set in `pipeline/foreign/evaluate.py`.
+
 A suspicion is no proof. A suspect is evaluated once more, in another process on other inputs. It
 passes if it passes twice, and the slower measurement counts. It is trusted fully if the second
 evaluation has no suspicion of any kind. A degenerate task makes every verdict on it `degenerate`.

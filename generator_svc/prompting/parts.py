@@ -123,18 +123,20 @@ def parts_of(
     lessons = inputs.lessons if operator is not Operator.TEMPLATISE else ()
     is_free = operator not in (Operator.REPAIR, Operator.TEMPLATISE)
     known = _known_candidates(request, operator, held_out, max_chars)
+    phrases = language.phrases()
+    near = phrases["near_memory"]
     return PromptParts(
         operator=operator,
         language=language.name,
         language_name=language.title,
-        phrases=language.phrases(),
+        phrases=phrases,
         expert=inputs.expert,
         has_emphasis=is_free,
         task=_task_view(request),
         instructions=task.instructions.strip(),
         reference=task.reference.strip(),
         workloads=views.workload_views(admission),
-        device_lines=views.device_lines(admission.device),
+        device_lines=views.device_lines(admission.device, near=near),
         plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in allowed_library_ops(task, admission)),
         worked_example=inputs.worked_example,
@@ -145,7 +147,7 @@ def parts_of(
         side_findings=failure.side_findings,
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
-        direction_lines=views.direction_lines(request.selection) if is_free else (),
+        direction_lines=views.direction_lines(request.selection, near=near) if is_free else (),
         user_hint=request.selection.user_hint.strip() if is_free else "",
         materials=_materials(request, max_chars) if operator is Operator.SEED else (),
         lessons=lesson_views(lessons, held_out, kinds=kinds),

@@ -39,14 +39,14 @@ _LEVELS = {
     "memory": (
         "scalar or strided global access",
         "coalesced and vectorised access",
-        "tiles staged in local memory",
-        "tiles in local memory and in registers, prefetched",
+        "tiles staged in {near} memory",
+        "tiles in {near} memory, and register tiles or loads ahead of use",
     ),
     "algorithm": (
         "direct translation in several passes",
         "fused, with fewer passes than the reference has operators",
         "cooperative or reformulated: work-group reduction, scan, online recurrence",
-        "blocked with reuse of register tiles, or asymptotically better",
+        "blocked with reuse of register tiles, or matrix units",
     ),
     "synchronization": (
         "no synchronisation",
@@ -176,21 +176,24 @@ def _lines_not_in(text: str, known: str) -> str:
     return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in known_lines)
 
 
-def device_lines(device: DeviceSpec) -> tuple[str, ...]:
-    """Return the queried and measured facts of `device`."""
+def device_lines(device: DeviceSpec, *, near: str) -> tuple[str, ...]:
+    """Return the queried and measured facts of `device`.
+
+    `near`: what the language calls the memory of a work-group.
+    """
     lines = [
         f"{device.name} ({device.vendor}, {device.architecture})",
         *target_lines(device),
         f"{device.compute_units} compute units, preferred sub-group size "
         f"{device.sub_group_size}, work-groups of up to {device.max_block}",
-        f"{bytes_text(device.shared_bytes)} local memory a work-group, last-level cache "
+        f"{bytes_text(device.shared_bytes)} {near} memory a work-group, last-level cache "
         f"{bytes_text(device.cache_bytes)}, memory {bytes_text(device.memory_bytes)}",
     ]
     if device.unit_limits is not None:
         limits = device.unit_limits
         lines.append(
             f"a compute unit holds {limits.registers} registers, {bytes_text(limits.shared_bytes)} "
-            f"local memory, {limits.work_items} work-items, {limits.groups} work-groups"
+            f"{near} memory, {limits.work_items} work-items, {limits.groups} work-groups"
         )
     if device.peaks is not None:
         peaks = device.peaks
@@ -303,12 +306,15 @@ def source_text(
     return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
 
 
-def direction_lines(selection: Selection) -> tuple[str, ...]:
-    """Return the direction in words, goal before way; empty when the selection gives none."""
+def direction_lines(selection: Selection, *, near: str) -> tuple[str, ...]:
+    """Return the direction in words, goal before way; empty when the selection gives none.
+
+    `near`: what the language calls the memory of a work-group.
+    """
     lines: list[str] = []
     if selection.target is not None:
         parent = selection.parent.measures if selection.parent is not None else None
-        lines += _target_lines(selection.target, parent)
+        lines += _target_lines(selection.target, parent, near)
     if selection.hint:
         lines.append(clip(selection.hint, _MAX_HINT_CHARS))
     return tuple(lines)
@@ -428,10 +434,11 @@ def _output_shape(admission: Admission, workload: str) -> tuple[int, ...]:
     return outputs[0] if len(outputs) == 1 else ()
 
 
-def _target_lines(target: Measures, parent: Measures | None) -> list[str]:
+def _target_lines(target: Measures, parent: Measures | None, near: str) -> list[str]:
     lines = []
     for name in DIMENSIONS:
         level = getattr(target, name)
         if parent is None or getattr(parent, name) != level:
-            lines.append(f"Aim at {name} level {level}: {_LEVELS[name][level]}.")
+            means = _LEVELS[name][level].format(near=near)
+            lines.append(f"Aim at {name} level {level}: {means}.")
     return lines

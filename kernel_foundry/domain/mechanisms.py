@@ -28,7 +28,9 @@ TEMPLATISE: Final = "templatise"
 """Proposals that make an elite's constants parameters of a sweep."""
 
 DIRECTION: Final = "direction"
-"""Cells to aim at, with a hint in words; only the strategy `gradient` gives any."""
+"""Cells to aim at, with a hint in words; only the strategy `gradient` gives any by itself.
+
+A cell that the user pins is one, whatever is switched off."""
 
 DIAGNOSIS: Final = "diagnosis"
 """Findings of a verdict in prompts; without them a prompt shows outcome, times and log."""

@@ -10,7 +10,7 @@ from kernel_foundry.domain.finding import Finding, FindingKind
 from kernel_foundry.domain.measures import DIMENSIONS, Cell
 
 _FULL: Final = frozenset({FindingKind.SPILL, FindingKind.REGISTER_PRESSURE, FindingKind.OCCUPANCY})
-"""Registers or shared memory are short already."""
+"""Registers or shared memory are scarce already."""
 
 _AGAINST: Final[Mapping[tuple[str, int, int], frozenset[FindingKind]]] = {
     ("memory", 1, 2): frozenset({FindingKind.OCCUPANCY}),
@@ -28,7 +28,7 @@ _AGAINST: Final[Mapping[tuple[str, int, int], frozenset[FindingKind]]] = {
     ("synchronization", 3, 2): frozenset({FindingKind.LATENCY_BOUND}),
     ("synchronization", 1, 0): frozenset({FindingKind.LATENCY_BOUND}),
 }
-"""By dimension, level left and level reached."""
+"""By dimension, level before and level after."""
 
 
 def is_opposed(findings: Iterable[Finding], cell: Cell, target: Cell) -> bool:

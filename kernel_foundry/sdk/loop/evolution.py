@@ -276,7 +276,7 @@ class Evolution:
                 queue.end()
 
     async def _judge(self, pending: PendingProposal) -> VerdictEvent | None:
-        """Evaluate and archive one candidate; None where its device had not the memory for it.
+        """Evaluate and archive one candidate; None if the device had too little memory.
 
         Raises:
             DeviceMemoryError: as for many candidates before.
@@ -410,7 +410,7 @@ class Evolution:
                     allowance = replace(allowance, profile_seconds=seconds)
                 swept = await self._sweeper.sweep(candidate, evaluation, allowance)
         except (DeviceMemoryError, InvalidArgumentError) as error:
-            # Of its parameters some may be such as no request has.
+            # Some of its parameters may be outside what a request allows.
             self._listener(LostCandidateEvent(candidate=candidate, reason=error.message))
             return
         meter.charge_sweep(cost_of(len(swept.results)))
