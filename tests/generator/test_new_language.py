@@ -1,4 +1,4 @@
-"""A language that is registered goes all the way: prompt, reply, fake verdict, hint, next prompt."""
+"""A registered language goes all the way: prompt, reply, fake verdict, hint, next prompt."""
 
 import re
 from collections.abc import Iterator
