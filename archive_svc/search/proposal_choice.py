@@ -84,7 +84,7 @@ def choose_parents(
     shown = inspirations(context, parent, rng)
     if mechanisms.INSPIRATIONS in without:  # but for the partner of a combination
         shown = shown[: operator is Operator.COMBINE]
-    # What keeps the algorithm is given no direction, so it cannot miss one either.
+    # Templatise gets no target, so no missed target is counted.
     is_aimed = mechanisms.DIRECTION not in without and operator is not Operator.TEMPLATISE
     return Choice(
         island=island.name,

@@ -33,7 +33,7 @@ SEEDS: Final = 4
 """How many selections of a new run are seeds, spread over the islands."""
 
 YOUNG_SEEDS: Final = 8
-"""Most seeds that may pass in a young run. After that, elites are better parents."""
+"""In a young run seeding ends once as many seeds passed: elites are better beginnings."""
 
 EVALUATIONS_PER_SEED: Final = 5
 """In an older run, at most one evaluation in this many is a seed that passes."""

@@ -32,7 +32,7 @@ _LEAST_TEMPERATURE: Final = 1e-4
 """Smaller differences of fitness are noise."""
 
 STAY: Final = 0.2
-"""Score of not moving; G is of the order of one."""
+"""Score of not moving, beside a total gradient of the order of one."""
 
 AIM_TEMPERATURE: Final = 0.2
 """Temperature of the softmax over the moves from a parent's cell."""
@@ -70,7 +70,7 @@ class SelectionContext:
     elites: Sequence[Entry]
     """Best first; where nothing passed yet, those of the other islands."""
     visitors: Sequence[Entry]
-    """Elites of the other islands, best first."""
+    """Elites of the other islands."""
     field: Callable[[], GradientField]
     """Makes the directions of all cells; not every strategy asks for them."""
     curiosity: Mapping[str, float]
@@ -103,7 +103,7 @@ def gradient_parents(context: SelectionContext) -> np.ndarray:
     soft = _softmax_of_fitness(context)
     rows = [cell_index(e.cell) for e in context.elites]
     potential = np.abs(context.field().total[rows]).sum(axis=1)
-    # Promises count as far as the cell is worth going on from.
+    # Potential counts in proportion to the elite's share by fitness.
     potential = potential * soft
     total = potential.sum()
     share = potential / total if total > 0 else soft

@@ -51,9 +51,9 @@ def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
         return dataclasses.replace(second, checks=(*second.checks, check))
     slower = min(first, second, key=lambda evaluation: evaluation.fitness)
     check = _check(CheckResult.PASSED, first, second, "the slower measurement counts")
-    # The better of two measurements is luck as often as not.
+    # Taking the better one would reward luck.
     optimistic = min(first.optimistic_fitness, second.optimistic_fitness)
-    # A pause of the host looks like a trick once; a trick is there twice.
+    # A stall can look like cheating in one evaluation; cheating shows in both.
     still_suspect = is_suspect(second)
     return dataclasses.replace(
         slower,

@@ -30,7 +30,7 @@ MAX_LOG_CHARS: Final = 3_000
 MAX_WORKLOADS: Final = 4
 MAX_INSPIRATIONS: Final = 3
 _MAX_PLAN_SHARE: Final = 0.4
-"""Of the room for a candidate, what its plan may take."""
+"""Largest share of a candidate's space for its plan."""
 _MAX_HINT_CHARS: Final = 1_000
 _MAX_LINE_CHARS: Final = 300
 _MAX_LINES: Final = 20
@@ -338,7 +338,9 @@ def _verdict(evaluation: Evaluation) -> str:
         return f"{evaluation.outcome.name} (not correct)"
     speedup = evaluation.speedup
     measures = _measures_text(evaluation.measures)
-    trust = ", but suspect, so it cannot win" if evaluation.trust is Trust.SUSPECT else ""
+    trust = (
+        ", but suspect, so any trusted one beats it" if evaluation.trust is Trust.SUSPECT else ""
+    )
     if speedup is None:
         return f"PASSED{trust}{measures}"
     return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{trust}{measures}"

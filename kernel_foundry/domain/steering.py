@@ -77,7 +77,7 @@ class SteeringState:
             self.take(event)
 
     def take(self, event: SteeringEvent) -> None:
-        """Put the next event in force; a candidate to judge is none of the state."""
+        """Put the next event in force; an injected candidate does not change the state."""
         self.sequence = event.sequence
         steering = event.steering
         match steering.action:

@@ -1,5 +1,6 @@
-"""Which findings of a verdict speak against a step: no hint contradicts what was measured.
+"""Which findings of a verdict speak against a step.
 
+So no direction of the search's own contradicts what was measured; a cell that the user pins may.
 What the findings advise is in `evaluator_svc/diagnosis`.
 """
 

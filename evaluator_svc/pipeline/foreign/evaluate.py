@@ -1,8 +1,8 @@
 """The stages of a verdict on a kernel of others, in order; the first failure ends it.
 
 load → correctness, precision, every element → value ranges → timing, with data flow → generated
-sizes → what it changed of its process. They are those of our own candidates but for what reads a
-plan, object code or an order of work-groups, which there is none of.
+sizes → what it changed of its process. They are those of our own candidates without what
+needs a plan, object code or an order of work-groups.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """The loop: select, propose, evaluate, archive, report, until a budget ends it.
 
 Steady-state and asynchronous: several proposals are in flight, and an evaluation never waits
-for the slowest reply. Every evaluation is stored before the next step, so a killed loop resumes
-where it was. Proposals are made in `proposer.py`, the budget is counted in `budget_meter.py`,
+for the slowest reply. Every verdict is stored before it is reported, so a killed loop resumes
+from its last one. Proposals are made in `proposer.py`, the budget is counted in `budget_meter.py`,
 sweeps are chosen in `sweeping.py`, what people ask is read in `run_steering.py`, and the winner is
 measured again in `promotion.py`.
 Source: asynchronous steady-state MAP-Elites (docs/design.md, 9).
@@ -419,7 +419,7 @@ class Evolution:
         meter.read_clock()
         self._listener(SweepEvent(candidate=candidate, results=swept.results, spent=meter.used))
         if swept.evaluation is not None:
-            # Of the candidate and not of this attempt: a sweep that is repeated adds once.
+            # The name depends only on the candidate, so a repeated sweep is stored once.
             name = f"{self._run.spec.name} sweep of {candidate.digest}"
             request_id = uuid.uuid5(uuid.NAMESPACE_OID, name).hex
             await self._add(candidate, swept.evaluation, request_id=request_id)
