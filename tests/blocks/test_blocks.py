@@ -14,6 +14,7 @@ from evaluator_svc.inspector import inspect_ptx
 from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.languages import backend_of
 from evaluator_svc.policy.source import check_source
+from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan import DeviceLimits, configurations, parse, split
 from kernel_foundry.plan.from_admission import name_table
@@ -78,7 +79,8 @@ def test_a_short_candidate_over_blocks_compiles_without_spills_or_findings(
     )
 
     assert check_source(candidate.device_code, "cuda") == ()
-    assert inspect_ptx(built.assembly, candidate.kernels).findings == ()
+    found = inspect_ptx(built.assembly, candidate.kernels).findings
+    assert [f for f in found if f.severity is not Severity.INFO] == []
     assert " 0 bytes spill stores" in built.log
     assert built.log.count(" 0 bytes spill stores") == built.log.count("bytes spill stores")
     assert len([line for line in text.splitlines() if line.strip()]) <= MOST_LINES

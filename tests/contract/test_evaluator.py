@@ -23,6 +23,7 @@ from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.fleet.membership import FixedSource
 from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.shared_evaluator import Shared
 
 LOG_LIMIT_CHARS = 64 * 1024
 
@@ -42,21 +43,6 @@ def launch(x, out):
 """
 
 SOURCE = split(CANDIDATE)
-
-
-class Shared:
-    """An evaluator that outlives a test: judges take seconds to start."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.capabilities = evaluator.capabilities
-        self.admit = evaluator.admit
-        self.evaluate = evaluator.evaluate
-        self.evaluate_foreign = evaluator.evaluate_foreign
-        self.sweep = evaluator.sweep
-        self.probe = evaluator.probe
-
-    async def close(self) -> None:
-        """Leave it open."""
 
 
 def fleet_of_two(evaluator: Evaluator) -> Fleet:

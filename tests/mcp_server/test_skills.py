@@ -22,6 +22,7 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.sdk.skills.install import AGENTS, SKILL_FILE, install_skills, skills
 from tests.mcp_server.conftest import agent_of, answer
 from tests.mcp_server.scripted_skill import ScriptedAgent, commands
+from tests.shared_evaluator import Shared
 
 
 @pytest.mark.alone
@@ -30,11 +31,11 @@ from tests.mcp_server.scripted_skill import ScriptedAgent, commands
 async def test_a_scripted_agent_follows_the_skills_to_a_faster_kernel(
     local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
-    text = skills()
+    text, shared = skills(), Shared(local_evaluator("sycl"))
     with tempfile.TemporaryDirectory(prefix="kf-") as name:
         listen = f"unix:{name}/evaluator.sock"
         async with (
-            running([evaluator_service(local_evaluator("sycl"))], listen, grace_s=5.0) as served,
+            running([evaluator_service(shared)], listen, grace_s=5.0) as served,
             agent_of(tmp_path, served, "--evaluations", "30", device_kinds="sycl") as agent,
         ):
             scripted = ScriptedAgent(agent, tmp_path, evaluations=1)
