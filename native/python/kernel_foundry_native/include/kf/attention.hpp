@@ -78,19 +78,6 @@ struct Attention {
     Pair q, k[STAGES], v[STAGES];
   };
 
-  // A place in a ring of stages.
-  struct Place {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ __forceinline__ void next() {
-      if (++stage == STAGES) {
-        stage = 0;
-        parity ^= 1;
-      }
-    }
-  };
-
   struct Tile {
     int plane, row, steps;  // steps: tiles of K and V that count
   };
@@ -124,7 +111,7 @@ struct Attention {
   static __device__ __forceinline__ void copy(const Operands& of, const TensorMap* maps,
                                               unsigned tiles, Barriers& barriers) {
     for (int i = 0; i < 3; ++i) acquire_map(maps + i);
-    Place at;
+    RingPlace<STAGES> at;
     unsigned q_parity = 1;
     for_each_tile(of, [&](const Tile& tile) {
       wait(shared_address(&barriers.q.empty), q_parity);
@@ -163,7 +150,7 @@ struct Attention {
     const int in_tile = group * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4;
     const unsigned q = tiles + group * 8192;
     const float scale = of.scale * 1.4426950408889634f;  // for powers of two
-    Place keys, values;
+    RingPlace<STAGES> keys, values;
     unsigned q_parity = 0;
     for_each_tile(of, [&](const Tile& tile) {
       const int row = tile.row + in_tile;
@@ -178,7 +165,7 @@ struct Attention {
       commit_products();
       wait_products<0>();
       hold(score);
-      release(barriers.k[keys.stage]);
+      arrive_as_warp(shared_address(&barriers.k[keys.stage].empty));
       keys.next();
       soften(of, score, rows, shrink, row, 0, tile, scale);
       weigh(score, weights);
@@ -192,25 +179,25 @@ struct Attention {
         commit_products();
         wait_products<1>();
         hold(score);
-        release(barriers.k[keys.stage]);
+        arrive_as_warp(shared_address(&barriers.k[keys.stage].empty));
         keys.next();
         soften(of, score, rows, shrink, row, step * TILE_K, tile, scale);
         wait_products<0>();
         hold(out);
-        release(barriers.v[values.stage]);
+        arrive_as_warp(shared_address(&barriers.v[values.stage].empty));
         values.next();
         weigh(score, weights);
 #pragma unroll
         for (int i = 0; i < HEAD / 2; ++i) out[i] *= shrink[i / 2 % 2];
       }
-      release(barriers.q);
+      arrive_as_warp(shared_address(&barriers.q.empty));
       wait(shared_address(&barriers.v[values.stage].full), values.parity);
       begin_products();
       multiply_values(out, weights, v_tile(tiles, values), tile.steps > 1);
       commit_products();
       wait_products<0>();
       hold(out);
-      release(barriers.v[values.stage]);
+      arrive_as_warp(shared_address(&barriers.v[values.stage].empty));
       values.next();
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -228,11 +215,11 @@ struct Attention {
     });
   }
 
-  static __device__ __forceinline__ unsigned k_tile(unsigned tiles, const Place& at) {
+  static __device__ __forceinline__ unsigned k_tile(unsigned tiles, const RingPlace<STAGES>& at) {
     return tiles + Q_BYTES + 2 * at.stage * K_BYTES;
   }
 
-  static __device__ __forceinline__ unsigned v_tile(unsigned tiles, const Place& at) {
+  static __device__ __forceinline__ unsigned v_tile(unsigned tiles, const RingPlace<STAGES>& at) {
     return k_tile(tiles, at) + K_BYTES;
   }
 
@@ -308,12 +295,6 @@ struct Attention {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
-  }
-
-  // A warp has read what a barrier is of.
-  static __device__ __forceinline__ void release(Pair& pair) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(shared_address(&pair.empty));
   }
 };
 

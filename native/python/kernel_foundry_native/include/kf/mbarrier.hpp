@@ -26,6 +26,12 @@ __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// One arrival of a warp, when all of it is there.
+__device__ __forceinline__ void arrive_as_warp(unsigned barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) arrive(barrier);
+}
+
 // Arrives, and announces bytes that copies will bring.
 __device__ __forceinline__ void arrive_expecting(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
@@ -42,5 +48,19 @@ __device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
                "r"(parity)
                : "memory");
 }
+
+// A place in a ring of stages, and the parity to wait for there.
+template <int STAGES>
+struct RingPlace {
+  int stage = 0;
+  unsigned parity = 0;
+
+  __device__ __forceinline__ void next() {
+    if (++stage == STAGES) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
 
 }  // namespace kf

@@ -162,15 +162,14 @@ struct ProductOf {
                                               const Path& path) {
     acquire_map(maps);
     acquire_map(maps + 1);
-    int stage = 0;
-    unsigned parity = 0;
+    RingPlace<STAGES> place;
     for_each_tile(of, [&](const Tile& tile) {
       Path at = path;
       for (int k = 0; k < of.k; k += TILE_K, at.advance()) {
-        const unsigned full = shared_address(&barriers.full[stage]);
-        wait(shared_address(&barriers.empty[stage]), parity ^ 1);
+        const unsigned full = shared_address(&barriers.full[place.stage]);
+        wait(shared_address(&barriers.empty[place.stage]), place.parity ^ 1);
         arrive_expecting(full, STAGE_BYTES);
-        unsigned to = tiles + stage * STAGE_BYTES;
+        unsigned to = tiles + place.stage * STAGE_BYTES;
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
           const int plane = tile.batch * PARTS + part;
@@ -193,49 +192,41 @@ struct ProductOf {
           }
           to += B_BYTES;
         }
-        next(stage, parity);
+        place.next();
       }
     });
-  }
-
-  static __device__ __forceinline__ void next(int& stage, unsigned& parity) {
-    if (++stage == STAGES) {
-      stage = 0;
-      parity ^= 1;
-    }
   }
 
   template <class Store>
   static __device__ __forceinline__ void compute(const Operands& of, unsigned tiles,
                                                  Barriers& barriers, const Store& store) {
     const int group = threadIdx.x / 128 - 1;
-    int stage = 0;
-    unsigned parity = 0;
+    RingPlace<STAGES> place;
     for_each_tile(of, [&](const Tile& tile) {
       float sum[SUMS];
       if constexpr (PARTS == 1) {
         unsigned before = 0;
         for (int k = 0; k < of.k; k += TILE_K) {
-          wait(shared_address(&barriers.full[stage]), parity);
-          const unsigned at = tiles + stage * STAGE_BYTES;
+          wait(shared_address(&barriers.full[place.stage]), place.parity);
+          const unsigned at = tiles + place.stage * STAGE_BYTES;
           begin_products();
           multiply_parts(sum, at + group * 8192, at + A_BYTES, k > 0);
           commit_products();
           wait_products<1>();
-          if (k > 0) release(before);
-          before = shared_address(&barriers.empty[stage]);
-          next(stage, parity);
+          if (k > 0) arrive_as_warp(before);
+          before = shared_address(&barriers.empty[place.stage]);
+          place.next();
         }
         wait_products<0>();
         hold(sum);
-        release(before);
+        arrive_as_warp(before);
       } else {
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) sum[i] = 0.0f;
         for (int k = 0; k < of.k; k += TILE_K) {
-          wait(shared_address(&barriers.full[stage]), parity);
-          const unsigned a = tiles + stage * STAGE_BYTES + group * 8192;
-          const unsigned b = tiles + stage * STAGE_BYTES + 2 * A_BYTES;
+          wait(shared_address(&barriers.full[place.stage]), place.parity);
+          const unsigned a = tiles + place.stage * STAGE_BYTES + group * 8192;
+          const unsigned b = tiles + place.stage * STAGE_BYTES + 2 * A_BYTES;
           float part[SUMS];
           begin_products();
           multiply_parts(part, a + A_BYTES, b, 0);  // small by large first
@@ -244,8 +235,8 @@ struct ProductOf {
           commit_products();
           wait_products<0>();
           hold(part);
-          release(shared_address(&barriers.empty[stage]));
-          next(stage, parity);
+          arrive_as_warp(shared_address(&barriers.empty[place.stage]));
+          place.next();
 #pragma unroll
           for (int i = 0; i < SUMS; ++i) sum[i] += part[i];
         }
@@ -262,12 +253,6 @@ struct ProductOf {
       multiply<TILE_N, IS_BFLOAT16, A_ALONG_K, B_ALONG_K>(
           d, left + i * (A_ALONG_K ? 128 : 2), right + i * (B_ALONG_K ? 128 : 2), keep | i);
     }
-  }
-
-  // A warp has read a stage.
-  static __device__ __forceinline__ void release(unsigned barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(barrier);
   }
 
   template <class Store>
