@@ -240,13 +240,14 @@ class RunArchive:
         return islands[choose(rng, shares)]
 
     def _choose(self, island: Island, number: int, rng: np.random.Generator) -> Choice:
-        visitors = [e for i in self._islands.values() if i is not island for e in i.elites()]
-        others = self._allowed(sorted(visitors, key=lambda e: e.rank))
+        visitors: Sequence[Entry] = [
+            e for i in self._islands.values() if i is not island for e in i.elites()
+        ]
+        visitors = self._allowed(visitors)
         context = SelectionContext(
             emphasis=island.role.emphasis,
-            # An island where nothing passed yet starts from what the others have.
-            elites=self._parents(island, others),
-            visitors=self._allowed(visitors),
+            elites=self._parents(island, visitors),
+            visitors=visitors,
             field=lambda: self.field(island),
             curiosity=self._curiosity,
         )
@@ -267,9 +268,16 @@ class RunArchive:
         )
         return self._aimed(choice)
 
-    def _parents(self, island: Island, others: Sequence[Entry]) -> Sequence[Entry]:
-        """The elites that a proposal may start from, best first: those of a pinned cell alone."""
-        elites = self._allowed(island.elites()) or others
+    def _parents(self, island: Island, visitors: Sequence[Entry]) -> Sequence[Entry]:
+        """The elites that a proposal may start from, best first: those of a pinned cell alone.
+
+        An island that has none starts from what the others have.
+        """
+        elites = self._allowed(island.elites())
+        if elites and self.pinned is None:
+            return elites
+        others = sorted(visitors, key=lambda e: e.rank)
+        elites = elites or others
         if self.pinned is None:
             return elites
         pinned = [entry for entry in (*elites, *others) if entry.cell == self.pinned]

@@ -148,8 +148,7 @@ def _checks(file: str, kind: str, swaps: dict[str, str], device: str) -> dict[st
     for exported, of in zip(files, swaps.values(), strict=True):
         swapped = _swapped(swapped, exported, of)
     return {
-        "training_error": _training_error(user.module, swapped, user.inputs),
-        "training_noise": _training_noise(user.module, user.inputs),
+        **_training_errors(user.module, swapped, user.inputs),
         "streams_error": _streams_error(user.module, swapped, user.inputs),
         "fell_back": float(sum(exported.stats()["reference"] for exported in files)),
     }
@@ -161,16 +160,17 @@ def _swapped(model: nn.Module, exported: ModuleType, of: str) -> nn.Module:
     return swapped
 
 
-def _training_error(plain: nn.Module, swapped: nn.Module, inputs: tuple[Any, ...]) -> float:
-    """Return the largest error of a weight's gradient."""
-    return _largest_error(_gradients(swapped, inputs), _gradients(plain, inputs))
-
-
-def _training_noise(plain: nn.Module, inputs: tuple[Any, ...]) -> float:
-    """Return the largest change of a weight's gradient when inputs move by a unit of rounding."""
+def _training_errors(
+    plain: nn.Module, swapped: nn.Module, inputs: tuple[Any, ...]
+) -> dict[str, float]:
+    """Return the largest error of a weight's gradient, and what rounding inputs does to one."""
     torch.manual_seed(0)
     moved = tuple(x * (1.0 + torch.finfo(x.dtype).eps * torch.randn_like(x).sign()) for x in inputs)
-    return _largest_error(_gradients(plain, moved), _gradients(plain, inputs))
+    expected = _gradients(plain, inputs)
+    return {
+        "training_error": _largest_error(_gradients(swapped, inputs), expected),
+        "training_noise": _largest_error(_gradients(plain, moved), expected),
+    }
 
 
 def _gradients(module: nn.Module, inputs: tuple[Any, ...]) -> dict[str, torch.Tensor | None]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from evaluator_svc.inspector.control_flow import predecessors_of
+
 _EXIT: Final = 0
 """Number of the end that all ways lead to; no block's."""
 _MAX_VISITS: Final = 300_000
@@ -91,10 +93,7 @@ class _PostDominators:
 
 def _from_the_end(ways: Mapping[int, tuple[int, ...]]) -> list[int]:
     """Return all blocks that reach the end, each behind one that it leads to; the end first."""
-    before: dict[int, list[int]] = {}
-    for block, targets in ways.items():
-        for target in targets:
-            before.setdefault(target, []).append(block)
+    before = predecessors_of(ways)
     left: list[int] = []
     seen = {_EXIT}
     stack = [(_EXIT, iter(before.get(_EXIT, ())))]

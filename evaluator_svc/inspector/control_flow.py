@@ -26,10 +26,7 @@ def loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:
     latches: dict[int, list[int]] = {}
     for source, header in _back_edges(successors):
         latches.setdefault(header, []).append(source)
-    predecessors: dict[int, list[int]] = {}
-    for source, targets in successors.items():
-        for target in targets:
-            predecessors.setdefault(target, []).append(source)
+    predecessors = predecessors_of(successors)
     left = _MAX_MEMBERS
     for header, sources in latches.items():
         if left < 0:
@@ -43,6 +40,15 @@ def loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:
                 pending.extend(predecessors.get(label, ()))
         left -= len(blocks)
         yield Loop(header=header, blocks=frozenset(blocks))
+
+
+def predecessors_of(successors: Mapping[int, tuple[int, ...]]) -> dict[int, list[int]]:
+    """Return by block those that lead to it, in order; none for a block that nothing leads to."""
+    predecessors: dict[int, list[int]] = {}
+    for source, targets in successors.items():
+        for target in targets:
+            predecessors.setdefault(target, []).append(source)
+    return predecessors
 
 
 def _back_edges(successors: Mapping[int, tuple[int, ...]]) -> Iterator[tuple[int, int]]:

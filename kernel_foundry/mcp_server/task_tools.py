@@ -8,7 +8,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from kernel_foundry.domain.evaluation import Setting
+from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.profile import PROFILE_SECONDS
 from kernel_foundry.domain.sweep import ConfigurationResult, best_of
 from kernel_foundry.mcp_server.answers import (
@@ -31,9 +31,20 @@ JUDGES: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=False, open
 """It changes no file, and its times differ from call to call."""
 
 
+Configuration = Annotated[
+    dict[str, str], Field(max_length=64, description="TUNE values in place of their defaults.")
+]
+
+
 def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
     """Add devices, admit, build, evaluate, profile and sweep."""
     paths, worker, allowance = parts.paths, parts.worker, parts.allowance
+
+    async def judged(task: str, candidate: str, **options: Any) -> Evaluation:
+        """Judge a candidate as one evaluation; `options` are those of `Foundry.evaluate`."""
+        path = paths.task(task)
+        allowance.take(1)
+        return await worker.call(lambda f: f.evaluate(path, candidate, **options))
 
     @server.tool(annotations=READS)
     async def devices() -> Devices:
@@ -64,13 +75,9 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
     ) -> Verdict:
         """Build a candidate and stop before its first launch; the outcome is BUILT when it does."""
         with tool_refusals():
-            path = paths.task(task)
-            allowance.take(1)
             return verdict(
-                await worker.call(
-                    lambda f: f.evaluate(
-                        path, candidate, device=device, build_only=True, architecture=architecture
-                    )
+                await judged(
+                    task, candidate, device=device, build_only=True, architecture=architecture
                 )
             )
 
@@ -79,49 +86,32 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         task: TaskFile,
         candidate: CandidateText,
         device: DeviceName = "",
-        configuration: Annotated[
-            dict[str, str],
-            Field(max_length=64, description="TUNE values in place of their defaults."),
-        ] = {},  # noqa: B006
+        configuration: Configuration = {},  # noqa: B006
     ) -> Verdict:
         """Judge a candidate: build, check against the reference, time against its baselines."""
         with tool_refusals():
-            path = paths.task(task)
-            allowance.take(1)
-            return verdict(
-                await worker.call(
-                    lambda f: f.evaluate(
-                        path, candidate, device=device, configuration=_settings(configuration)
-                    )
-                )
-            )
+            chosen = _settings(configuration)
+            return verdict(await judged(task, candidate, device=device, configuration=chosen))
 
     @server.tool(annotations=JUDGES)
     async def profile(
         task: TaskFile,
         candidate: CandidateText,
         device: DeviceName = "",
-        configuration: Annotated[
-            dict[str, str],
-            Field(max_length=64, description="TUNE values in place of their defaults."),
-        ] = {},  # noqa: B006
+        configuration: Configuration = {},  # noqa: B006
     ) -> Verdict:
         """Judge a candidate and show what its kernels do with the device, line by line.
 
         By ncu or perf_event; compute-sanitizer looks at a crash. Takes longer than `evaluate`.
         """
         with tool_refusals():
-            path = paths.task(task)
-            allowance.take(1)
-            evaluation = await worker.call(
-                lambda f: f.evaluate(
-                    path,
-                    candidate,
-                    device=device,
-                    configuration=_settings(configuration),
-                    use_tools=True,
-                    profile_seconds=PROFILE_SECONDS,
-                )
+            evaluation = await judged(
+                task,
+                candidate,
+                device=device,
+                configuration=_settings(configuration),
+                use_tools=True,
+                profile_seconds=PROFILE_SECONDS,
             )
             return verdict(evaluation, candidate)
 

@@ -46,6 +46,7 @@ from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
 from tests.generators import assembled_in
 from tests.pointwise import pointwise_admission
+from tests.shared_evaluator import Shared
 
 PER_METHOD = 60
 """Mutations tried of each method, drawn by its name; there are thousands in all."""
@@ -163,7 +164,7 @@ async def channel(
     archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     await archive.create_run(SPEC)
     generator = assembled_in(tmp_path, LiteLlmModels())
-    shared = _Open(local_evaluator("null"))
+    shared = Shared(local_evaluator("null"))
     services = [
         archive_service(archive),
         evaluator_service(shared),
@@ -175,21 +176,6 @@ async def channel(
         grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS) as channel,
     ):
         yield channel
-
-
-class _Open:
-    """An evaluator that outlives a test: judges take seconds to start."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.capabilities = evaluator.capabilities
-        self.admit = evaluator.admit
-        self.evaluate = evaluator.evaluate
-        self.evaluate_foreign = evaluator.evaluate_foreign
-        self.sweep = evaluator.sweep
-        self.probe = evaluator.probe
-
-    async def close(self) -> None:
-        """Leave it open."""
 
 
 async def _answer(channel: grpc.aio.Channel, method: Any, data: bytes) -> grpc.StatusCode:

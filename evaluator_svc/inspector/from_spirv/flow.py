@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluator_svc.inspector.from_spirv.lower import space_of
+from evaluator_svc.inspector.from_spirv.lower import space_of, types_of
 from evaluator_svc.inspector.kernel_flow import (
     ANY_GROUP,
     MAX_CALLS,
@@ -95,11 +95,7 @@ class _Placement:
 
     def __init__(self, module: Module, left: int) -> None:
         self._module = module
-        self._types = {v.id: v.type_id for v in module.globals}
-        for function in module.functions.values():
-            for instruction in (*function.parameters, *function.body):
-                if instruction.result_id:
-                    self._types[instruction.result_id] = instruction.type_id
+        self._types = types_of(module)
         self._imports = {found.id: found.name for found in module.imports}
         self._copies = 0
         self.draft = FlowDraft(left=left)

@@ -86,14 +86,20 @@ def _main(
     return functions[own[0].id] if len(own) == 1 and is_bare else entry
 
 
+def types_of(module: Module) -> dict[int, int]:
+    """Return the number of the type of each value."""
+    types = {v.id: v.type_id for v in module.globals}
+    for function in module.functions.values():
+        for instruction in (*function.parameters, *function.body):
+            if instruction.result_id:
+                types[instruction.result_id] = instruction.type_id
+    return types
+
+
 class _Lowering:
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._types = {v.id: v.type_id for v in module.globals}
-        for function in module.functions.values():
-            for instruction in (*function.parameters, *function.body):
-                if instruction.result_id:
-                    self._types[instruction.result_id] = instruction.type_id
+        self._types = types_of(module)
 
     def body(self, function: Function) -> Body[Instruction]:
         """Return blocks and loops; jumps to nowhere are left out."""

@@ -40,9 +40,8 @@ def tolerance_of_few(
     usual, module = draw.tolerance, draw.prepared.module
     expected = draw.expected_of_call(seed, values)[output]
     is_few = expected.tensor.is_floating_point() and 0 < expected.tensor.numel() < MIN_GROUP
-    if not is_few or draw.is_lean or draw.prepared.task.tolerance is not None:
-        return usual
-    if usual.is_exact(output):
+    is_given = draw.prepared.task.tolerance is not None or usual.is_exact(output)
+    if not is_few or is_given or draw.is_lean:
         return usual
     most = usual.times(most_factor(module.rounding, usual)).of(output)
     own = usual.of(output)
@@ -58,5 +57,6 @@ def tolerance_of_few(
             needed = needed_factor(reference, None, usual)
     except TaskInvalidError:
         return usual
-    is_held = needed is not None and output not in needed.left_out
-    return usual.times(needed.factor) if needed is not None and is_held else usual
+    if needed is None or output in needed.left_out:
+        return usual
+    return usual.times(needed.factor)
