@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -321,26 +320,6 @@ def test_migrations_make_what_the_schema_says(store_url: str) -> None:
     engine.dispose()
 
 
-def test_a_store_of_before_steering_is_migrated_when_it_is_opened(
-    store_url: str, spec: RunSpec
-) -> None:
-    engine, _ = open_engine(store_url, SCHEMA)
-    with engine.begin() as connection:
-        for statement in (
-            "DROP TABLE steering",
-            "ALTER TABLE runs DROP COLUMN steering_count",
-            "UPDATE alembic_version SET version_num = '0002'",
-        ):
-            connection.execute(sa.text(statement))
-    engine.dispose()
-    with closing(Store(store_url)) as store:
-        store.insert_run(spec)
-        event = store.steer(1, Steering(action=SteeringAction.PAUSE))
-        assert store.steering(1, 0, 9) == (event,)
-        assert store.counts(1, spec.name) == (0, 1)
-        assert store.counts(1, "other") is None
-
-
 @pytest.mark.parametrize(("bound", "value"), [("MOST_STEERING", 3), ("LARGEST_STEERING", 120)])
 def test_a_run_can_always_be_stopped(
     store: Store, run: RunRow, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
@@ -355,6 +334,9 @@ def test_a_run_can_always_be_stopped(
             store.steer(run.id, Steering(action=more))
     stopped = store.steer(run.id, stop)
     assert (stopped.sequence, store.steer(run.id, stop)) == (3, stopped)
+    assert store.steering(run.id, 2, 9) == (stopped,)
+    assert store.counts(run.id, run.spec.name) == (0, 3)
+    assert store.counts(run.id, "other") is None
     with pytest.raises(InvalidArgumentError):
         store.steer(run.id, Steering(action=SteeringAction.RESUME))
 

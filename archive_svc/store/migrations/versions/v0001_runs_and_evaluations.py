@@ -1,4 +1,4 @@
-"""The first schema: runs, and the evaluations that they were told."""
+"""The first schema: runs, their evaluations, and what people asked of them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,7 +18,7 @@ def upgrade() -> None:
         sa.Column("spec", sa.Text, nullable=False),
         sa.Column("state", sa.String(20), nullable=False),
         sa.Column("created_unix_s", sa.Float, nullable=False),
-        sa.Column("told_count", sa.Integer, nullable=False, server_default=sa.text("0")),
+        sa.Column("evaluation_count", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column("selected_count", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column("cost_usd", sa.Float, nullable=False, server_default=sa.text("0")),
         sa.Column("best_sequence", sa.Integer),
@@ -27,6 +27,7 @@ def upgrade() -> None:
         sa.Column("holder", sa.Text, nullable=False, server_default=sa.text("''")),
         sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
         sa.Column("budget", sa.Text, nullable=False, server_default=sa.text("''")),
+        sa.Column("steering_count", sa.Integer, nullable=False, server_default=sa.text("0")),
     )
     op.create_table(
         "evaluations",
@@ -48,7 +49,7 @@ def upgrade() -> None:
         sa.Column("island", sa.String(40), nullable=False),
         sa.Column("selection", sa.Integer),
         sa.Column("cost_usd", sa.Float, nullable=False),
-        sa.Column("told_unix_s", sa.Float, nullable=False),
+        sa.Column("archived_unix_s", sa.Float, nullable=False),
         sa.Column("journal", sa.String(65536), nullable=False),
         sa.UniqueConstraint("run_id", "request_id", name="uq_evaluations_request_id"),
         sqlite_with_rowid=False,
@@ -63,6 +64,14 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["run_id", "sequence"], ["evaluations.run_id", "evaluations.sequence"]
         ),
+    )
+    op.create_table(
+        "steering",
+        sa.Column("run_id", sa.Integer, sa.ForeignKey("runs.id"), primary_key=True),
+        sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("steered_unix_s", sa.Float, nullable=False),
+        sa.Column("evaluation_count", sa.Integer, nullable=False),
+        sa.Column("steering", sa.Text, nullable=False),
     )
     connection = op.get_bind()
     if connection.dialect.name == "sqlite":
