@@ -102,7 +102,7 @@ class BackendUnavailableError(KernelFoundryError):
 
 
 class PackageMissingError(KernelFoundryError):
-    """An optional package is not installed; the message names the extra to install."""
+    """A package is not installed, or without its code; the message says what to install."""
 
     code = StatusCode.FAILED_PRECONDITION
     reason = "PACKAGE_MISSING"

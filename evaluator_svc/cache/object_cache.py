@@ -21,6 +21,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
+from kernel_foundry.errors import PackageMissingError
 
 _MEMORY_BYTES: Final = 64 << 20
 """Of one cache: about a thousand objects of usual size, a run's whole population."""
@@ -100,7 +101,11 @@ def _readers_digest() -> str:
     for name in _READERS:
         files = sorted((Path(__file__).parents[1] / name).rglob("*.py"))
         if not files:
-            raise FileNotFoundError(f"evaluator_svc/{name} has no code, though it reads objects")
+            raise PackageMissingError(
+                f"evaluator_svc/{name} has no code, though it decides what is said of objects:"
+                " install Kernel Foundry again",
+                package=f"evaluator_svc.{name}",
+            )
         for path in files:
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from evaluator_svc.behaviour import KernelFacts, Scope
+from evaluator_svc.cache import object_cache
 from evaluator_svc.cache.disk_cache import DiskCache, make_private
 from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.evaluator import LocalEvaluator
@@ -20,7 +21,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.language import Language
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import InvalidArgumentError, PackageMissingError
 from tests.domain_values import CPU
 
 _DEVICE = CPU
@@ -55,6 +56,14 @@ def test_a_damaged_entry_is_absent(tmp_path, damage):
     (path,) = (p for p in tmp_path.rglob("*") if p.is_file())
     path.write_bytes(damage(path.read_bytes()))
     assert DiskCache(tmp_path, _secret).get("ab" * 32) is None
+
+
+def test_a_reader_of_objects_without_its_code_is_an_installation_error(monkeypatch):
+    """A report would outlive the code that wrote it."""
+    monkeypatch.setattr(object_cache, "_READERS", ("inspector", "no_such_reader"))
+    object_cache._readers_digest.cache_clear()
+    with pytest.raises(PackageMissingError, match="no_such_reader"):
+        object_key(_UNIT, _DEVICE, "1")
 
 
 def _plain_entry(content: bytes) -> bytes:
