@@ -16,8 +16,8 @@ from archive_svc.search.weighted_choice import choose, choose_distinct
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.measures import LEVELS, Cell
 
-INSPIRATIONS: Final = 2
-"""Most elites of other cells that a prompt shows beside the parent."""
+INSPIRATIONS_SELECTED: Final = 2
+"""Most elites of other cells that a selection names beside the parent."""
 
 EPSILON: Final = 0.05
 """Share of uniform choice, so that no elite starves."""
@@ -172,7 +172,7 @@ def inspirations(
     """Return elites of other cells to learn from: better ones likelier, other islands' too."""
     others = {e.digest: e for e in (*context.elites, *context.visitors) if e.cell != parent.cell}
     found = list(others.values())
-    count = min(INSPIRATIONS, len(found))
+    count = min(INSPIRATIONS_SELECTED, len(found))
     if not count:
         return ()
     weights = _closeness_to_best(found) + 1e-3

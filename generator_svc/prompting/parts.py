@@ -24,10 +24,10 @@ from kernel_foundry.languages import language_named
 from kernel_foundry.plan import allowed_library_ops, short_reference
 
 _INSPIRATION_DIVISOR: Final = 9
-"""One part in so many of a prompt is for an inspiration's code; the parent's is shown whole."""
+"""An inspiration's code gets 1/9 of a prompt's length; the parent's is shown whole."""
 
 _MATERIAL_DIVISOR: Final = 3
-"""One part in so many of a prompt is for code to start from, all of it together."""
+"""Materials together get 1/3 of a prompt's length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +49,10 @@ class PromptParts:
     """The candidate's, such as "cuda"."""
     language_name: str
     phrases: Mapping[str, str]
-    """Parts of sentences in the language's words, by name; "" for those that it has not."""
+    """Terms and parts of sentences in the language's words, by name; "" for those it lacks."""
     expert: Expert
     has_emphasis: bool
-    """Whether the expert's view is asked for: not where a candidate is only mended or made
-    tunable."""
+    """Whether the expert's advice is included: not for a repair or templatise."""
     task: TaskView
     instructions: str
     reference: str
@@ -69,22 +68,21 @@ class PromptParts:
     outcome: str
     """How a failed parent failed, such as "wrong_result"; else empty."""
     diagnoses: tuple[Diagnosis, ...]
-    """What a failed parent is put down to."""
+    """Diagnoses of why a parent failed; empty for one that passed."""
     side_findings: tuple[FindingView, ...]
-    """Of a failed parent: what is no error."""
+    """The findings of a failed parent that are no errors."""
     partner: views.CandidateView | None
     """Of a combination."""
     inspirations: tuple[views.CandidateView, ...]
     direction_lines: tuple[str, ...]
     user_hint: str
-    """What the run's user asks, in their words; empty where a candidate is only mended or made
-    tunable."""
+    """What the run's user asks, in their words; empty for a repair or templatise."""
     materials: tuple[Material, ...]
     """Code to start from; empty for a proposal with a parent."""
     lessons: tuple[LessonView, ...]
     sections: Sections
     rivals: int
-    """Requests in flight with this very prompt; their answers should differ."""
+    """Requests in flight with the same prompt; their replies should differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +94,7 @@ class PromptInputs:
     sections: Sections
     worked_example: str
     rivals: int = 0
-    """Requests in flight with this very prompt."""
+    """Requests in flight with the same prompt."""
 
 
 def parts_of(
@@ -119,12 +117,11 @@ def parts_of(
     held_out = held_out_of(task, admission)
     failure = _failure(request, operator, held_out)
     kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)
-    # Lessons are moves: what keeps the algorithm has no use for them.
+    # Lessons are about changes of the algorithm, which templatise keeps.
     lessons = inputs.lessons if operator is not Operator.TEMPLATISE else ()
     is_free = operator not in (Operator.REPAIR, Operator.TEMPLATISE)
     known = _known_candidates(request, operator, held_out, max_chars)
     phrases = language.phrases()
-    near = phrases["near_memory"]
     return PromptParts(
         operator=operator,
         language=language.name,
@@ -136,7 +133,7 @@ def parts_of(
         instructions=task.instructions.strip(),
         reference=task.reference.strip(),
         workloads=views.workload_views(admission),
-        device_lines=views.device_lines(admission.device, near=near),
+        device_lines=views.device_lines(admission.device, phrases),
         plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in allowed_library_ops(task, admission)),
         worked_example=inputs.worked_example,
@@ -147,7 +144,9 @@ def parts_of(
         side_findings=failure.side_findings,
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
-        direction_lines=views.direction_lines(request.selection, near=near) if is_free else (),
+        direction_lines=(
+            views.direction_lines(request.selection, near=phrases["near_memory"]) if is_free else ()
+        ),
         user_hint=request.selection.user_hint.strip() if is_free else "",
         materials=_materials(request, max_chars) if operator is Operator.SEED else (),
         lessons=lesson_views(lessons, held_out, kinds=kinds),
@@ -189,7 +188,7 @@ def _task_view(request: ProposalRequest) -> TaskView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failure:
-    """What a failed parent is put down to; empty for any other."""
+    """Why the parent failed; empty for one that passed."""
 
     outcome: str = ""
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -233,7 +232,7 @@ def _known_candidates(
         partner=partner,
         inspirations=tuple(
             view(elite, max_chars // _INSPIRATION_DIVISOR)
-            for elite in others[: views.MAX_INSPIRATIONS]
+            for elite in others[: views.MAX_INSPIRATIONS_SHOWN]
             if elite.evaluation.passed
         ),
     )

@@ -4,6 +4,7 @@ Held-out workloads never reach a text made here.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +29,8 @@ from kernel_foundry.plan.from_admission import name_table
 
 MAX_LOG_CHARS: Final = 3_000
 MAX_WORKLOADS: Final = 4
-MAX_INSPIRATIONS: Final = 3
+MAX_INSPIRATIONS_SHOWN: Final = 3
+"""Whatever the archive selected (two of its own choice); more would crowd the parent out."""
 _MAX_PLAN_SHARE: Final = 0.4
 """Largest share of a candidate's space for its plan."""
 _MAX_HINT_CHARS: Final = 1_000
@@ -176,24 +178,25 @@ def _lines_not_in(text: str, known: str) -> str:
     return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in known_lines)
 
 
-def device_lines(device: DeviceSpec, *, near: str) -> tuple[str, ...]:
+def device_lines(device: DeviceSpec, words: Mapping[str, str]) -> tuple[str, ...]:
     """Return the queried and measured facts of `device`.
 
-    `near`: what the language calls the memory of a work-group.
+    `words`: the language's `near_memory`, `unit`, `group`, `sub_group` and `item`.
     """
+    near, unit, group = words["near_memory"], words["unit"], words["group"]
     lines = [
         f"{device.name} ({device.vendor}, {device.architecture})",
         *target_lines(device),
-        f"{device.compute_units} compute units, preferred sub-group size "
-        f"{device.sub_group_size}, work-groups of up to {device.max_block}",
-        f"{bytes_text(device.shared_bytes)} {near} memory a work-group, last-level cache "
+        f"{device.compute_units} {unit}s, preferred {words['sub_group']} size "
+        f"{device.sub_group_size}, {group}s of up to {device.max_block}",
+        f"{bytes_text(device.shared_bytes)} {near} memory a {group}, last-level cache "
         f"{bytes_text(device.cache_bytes)}, memory {bytes_text(device.memory_bytes)}",
     ]
     if device.unit_limits is not None:
         limits = device.unit_limits
         lines.append(
-            f"a compute unit holds {limits.registers} registers, {bytes_text(limits.shared_bytes)} "
-            f"{near} memory, {limits.work_items} work-items, {limits.groups} work-groups"
+            f"a {unit} holds {limits.registers} registers, {bytes_text(limits.shared_bytes)} "
+            f"{near} memory, {limits.work_items} {words['item']}s, {limits.groups} {group}s"
         )
     if device.peaks is not None:
         peaks = device.peaks

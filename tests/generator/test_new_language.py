@@ -26,7 +26,13 @@ TEXTS = {
     "example.md": "A toy kernel that copies.",
     "experts/memory.md": "- Toys are read in rows.\n",
     "guidance/strategies.md": "Few toys are faster than many.",
-    "phrases.yaml": "near_memory: toy box\n",
+    "phrases.yaml": """
+near_memory: toy box
+unit: child
+group: team
+sub_group: pair
+item: hand
+""",
     "hints.yaml": """
 memory:
   up:
