@@ -120,7 +120,7 @@ class LocalEvaluator:
         return await asyncio.shield(answer)
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
-        """Judge a kernel of others, in a process of its own kind."""
+        """Judge a foreign kernel, in a process of its own kind."""
         check_foreign(request)
         return await self._on_site(
             request.device, None, lambda site: self._evaluate_foreign(request, site)

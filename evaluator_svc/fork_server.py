@@ -2,7 +2,7 @@
 
 Builders, inspectors and runners come from it where bubblewrap is not in force: their imports take
 longer than most candidates' work, a fork milliseconds. Another one, with torch, forks the runners
-of plans with library calls, and the processes of kernels of others. A fork does not survive an open
+of plans with library calls, and the processes of foreign kernels. A fork does not survive an open
 device, nor threads: there is neither.
 Meets no candidate; what it forks does.
 """

@@ -32,7 +32,7 @@ _CACHE_KEY_USE: Final = b"kernel-foundry cache 1"
 
 
 class Signer:
-    """Signs verdicts; the key is read, or made, when it is first needed.
+    """Signs verdicts; the key is read, or created, when it is first needed.
 
     Args:
         key_file: Where the key is kept.
@@ -45,10 +45,10 @@ class Signer:
         self._lock = threading.Lock()
 
     def have_key(self) -> None:
-        """Read or make the key: a verdict is not to be lost for want of one.
+        """Read or create the key, before a verdict depends on it.
 
         Raises:
-            InvalidArgumentError: there can be none there; the message says what to do.
+            InvalidArgumentError: it cannot be read or created; the message says what to do.
         """
         with self._lock:
             if self._key is None:
@@ -64,7 +64,7 @@ class Signer:
         return self._cache_key
 
     def attested(self, task: Task, source: KernelSource, evaluation: Evaluation) -> Evaluation:
-        """Return the evaluation of a candidate, signed for when it passed."""
+        """Return the evaluation of a candidate, signed if it passed."""
         if not evaluation.passed or evaluation.attestation is None:
             return dataclasses.replace(evaluation, attestation=None)
         self.have_key()
@@ -75,7 +75,7 @@ class Signer:
 def signed(
     task: Task, source: KernelSource, evaluation: Evaluation, key: Ed25519PrivateKey
 ) -> Evaluation:
-    """Return an evaluation whose attestation is a draft with digest and signature."""
+    """Return an evaluation whose draft of an attestation is completed by digest and signature."""
     assert evaluation.attestation is not None, "seeds are drawn before a candidate passes"
     draft = dataclasses.replace(
         evaluation.attestation, signed_unix_s=time.time(), public_key=_public(key)
@@ -105,7 +105,7 @@ def _kept_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _refuse_readable(path: Path) -> None:
-    """Refuse a place that candidates can read: all that the sandbox leaves them to see."""
+    """Refuse a place that the sandbox lets candidates read."""
     resolved = path.resolve()
     for folder in readable_paths():
         if resolved.is_relative_to(Path(folder).resolve()):
@@ -116,7 +116,7 @@ def _refuse_readable(path: Path) -> None:
 
 
 def _make(path: Path) -> None:
-    """Make a key, of which all processes that start at once take the same."""
+    """Create a key; processes that start at the same time all end up with the same one."""
     pem = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -1,7 +1,7 @@
 """What a generator learns from verdicts: lessons, guidance in prompts, which model pays.
 
 Each part has its own package; this file asks them before a proposal and reports to them after its
-verdict. A proposal waits for its lessons and its guidance, but never for guidance to evolve.
+verdict. A proposal waits for lessons and guidance, but not for the evolution of guidance.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ LESSONS_SHOWN: Final = 4
 """Lessons in a prompt, at most."""
 
 _REQUESTS_KEPT: Final = 512
-"""Requests remembered until their verdict comes; older ones teach no lesson any more."""
+"""Requests kept until their verdict comes. No lesson is written from older ones."""
 
 _RECORDS_KEPT: Final = 200
-"""Verdicts of each language that an editor of guidance may be shown; only those of this process."""
+"""Verdicts of each language, of this process, that an editor of guidance may be shown."""
 
 AskForText = Callable[[ProposalRequest, tuple[ChatMessage, ...]], Awaitable[str]]
 """Asks a model for better guidance, on the account of a request's run."""
@@ -50,7 +50,7 @@ AskForText = Callable[[ProposalRequest, tuple[ChatMessage, ...]], Awaitable[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guidance:
-    """What a prompt is given beside the request."""
+    """What a prompt gets besides the request."""
 
     lessons: tuple[Lesson, ...] = ()
     sections: Sections | None = None
@@ -150,7 +150,7 @@ class Learner:
         return ModelOutcome(model=row.model, gain=gain, usd=row.usd, run=row.run)
 
     async def close(self) -> None:
-        """Stop what goes on in the background; nothing of it is half done."""
+        """Stop background work; each piece of it is stored whole or not at all."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -209,7 +209,7 @@ class Learner:
             task.add_done_callback(self._background_ended)
 
     def _background_ended(self, task: asyncio.Task[object]) -> None:
-        """Forget a task; what it failed by costs new guidance, not the run."""
+        """Forget a task; a failure costs new guidance, not the run."""
         self._background.discard(task)
         if not task.cancelled() and task.exception() is not None:
             _LOG.error("guidance did not evolve", exc_info=task.exception())
@@ -249,7 +249,7 @@ def proposal_row(
 
 
 def _gain(row: ProposalRow, evaluation: Evaluation) -> float:
-    """Return the fitness won over the parent, of a seed its fitness; 0 when worse or failed."""
+    """Return the gain in fitness over the parent; a seed's whole fitness; 0 if worse or failed."""
     if not evaluation.passed:
         return 0.0
     return max(0.0, evaluation.fitness - (row.parent_fitness or 0.0))

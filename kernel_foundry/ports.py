@@ -70,7 +70,7 @@ class Evaluator(Protocol):
         ...
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
-        """Judge a kernel of others. Never raises for a bad one; `trust` is FOREIGN.
+        """Judge a foreign kernel. Never raises for a bad one; `trust` is FOREIGN.
 
         Raises:
             As `evaluate`.

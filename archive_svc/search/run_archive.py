@@ -105,7 +105,7 @@ class RunArchive:
             self._repairs[result.digest] = 1 + self._repairs[result.parent]
         status, improvement = island.take_in(result, repairs=self._repairs[result.digest])
         if is_new:
-            self._count_seed(result)
+            self._count_passed_seed(result)
             self._learn(result, choice, status)
         for other in self._islands.values():
             if other is not island:
@@ -307,7 +307,7 @@ class RunArchive:
         """Seeds that may have passed or be in flight; those that fail do not count."""
         return max(YOUNG_SEEDS, self.evaluation_count // EVALUATIONS_PER_SEED)
 
-    def _count_seed(self, result: Result) -> None:
+    def _count_passed_seed(self, result: Result) -> None:
         if result.passed and result.operator == Operator.SEED.value:
             self._passed_seeds += 1
             self._is_begun = self._is_begun or result.selection is None

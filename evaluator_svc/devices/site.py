@@ -1,4 +1,4 @@
-"""All that belongs to one device: its lock, its judge, its ready processes, its caches.
+"""One device of an evaluator: its lock, its judge, its spare processes, its caches.
 
 The order in which a candidate is judged is in `pipeline`.
 """
@@ -47,7 +47,7 @@ from kernel_foundry.scratch import scratch_folder
 _JUDGE: Final = "evaluator_svc.judge"
 _COMPILED: Final = "TORCHINDUCTOR_CACHE_DIR"
 _TRITON: Final = "TRITON_CACHE_DIR"
-"""Where torch.compile keeps what it built, and runs it from."""
+"""Folders in which torch.compile keeps compiled code and runs it."""
 _JUDGE_VARIABLES: Final = (
     "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
     _COMPILED, _TRITON, "TRITON_PTXAS_PATH", "CUDA_HOME",
@@ -55,22 +55,21 @@ _JUDGE_VARIABLES: Final = (
     "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
     "OMP_WAIT_POLICY",
 )  # fmt: skip
-"""torch.compile looks for a compiler and a cache; no key or token is among these."""
-
+"""What a judge gets of the environment: what torch.compile needs, and no key or token."""
 
 PROFILERS: Final = {"cuda": profiler.NCU, "sycl": perf_events.NAME}
-"""Whose counters a profile reads, by kind of device."""
+"""The tool whose counters a profile reads, by kind of device."""
 
 _MEMORY_A_SPARE: Final = 16 << 30
-"""Device memory for which one waiting runner is no burden."""
+"""Device memory for each spare runner, which occupies some itself."""
 
 
 class DeviceSite:
     """One device of an evaluator.
 
     Args:
-        ready: What a probe of the device said; it has a device.
-        compiler_version: What its builders said.
+        ready: Result of the device's probe.
+        compiler_version: As its builders report it.
         settings: The evaluator's settings.
         starter: Starts runners.
         launcher: Starts the judge.
@@ -117,7 +116,7 @@ class DeviceSite:
         self.peaks_lock = threading.Lock()
         """Held while the device's limits are looked up or measured."""
         self.closed_counters = _closed_counters(self.kind)
-        """Why no profile can read counters here; empty: it may. Set where a profile found out."""
+        """Why no profile can read counters here; empty if it may. A profile that fails sets it."""
         self._admissions: dict[str, Admission] = {}
         self.baselines = BaselineWatch()
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
@@ -149,7 +148,7 @@ class DeviceSite:
 
     @property
     def profiler(self) -> Availability:
-        """Whose counters profiles read here, or why none."""
+        """The tool whose counters profiles read here, or why there is none."""
         reason = self.closed_counters
         return Availability(
             kind=f"{self.spec.id} {PROFILERS.get(self.kind, 'none')}",
@@ -174,7 +173,7 @@ class DeviceSite:
         self.runners.refill()
 
     def building(self) -> AbstractContextManager[None]:
-        """Return what a build holds: the shared lock where it uses the device's own cores."""
+        """Return what to hold during a build: the shared lock if builds use the device's cores."""
         return self.lock.shared() if self.shares_cores else nullcontext()
 
     def remembered_peaks(self) -> Peaks | None:
@@ -191,7 +190,7 @@ class DeviceSite:
         self.spec = dataclasses.replace(self.spec, peaks=peaks)
 
     def remembered_admission(self, task: Task) -> Admission | None:
-        """Return what was found out about `task` before, or None."""
+        """Return the admission of `task` that is kept, or None."""
         key = self._admission_key(task)
         if key not in self._admissions:
             entry = self._facts.get(key)
@@ -212,7 +211,7 @@ class DeviceSite:
     ) -> None:
         """Keep an admission whose baselines were just timed, here and on disk.
 
-        What was timed while the host was loaded is for this process alone, until it is seen again.
+        One that was timed on a loaded host is kept by this process only, until it is timed again.
         """
         key = self._admission_key(task)
         self._admissions[key] = admission
@@ -227,7 +226,7 @@ class DeviceSite:
         Args:
             task: The task.
             load: What ran beside; None: nobody knows.
-            drifts: What was found to have changed.
+            drifts: Changes since the last time, as warnings.
         """
         is_loaded = load is not None and load.is_loaded
         warnings = drifts
@@ -238,12 +237,12 @@ class DeviceSite:
         return not is_loaded
 
     def load_meter(self) -> LoadMeter:
-        """Return what looks at the host from now on, while times are taken."""
+        """Return a meter of the host's load, which starts now."""
         # A GPU's times need a core that launches, the host's own as many as kernels have threads.
         return LoadMeter(self.settings.thread_count if self.shares_cores else 1)
 
     def close(self) -> None:
-        """Let what runs finish, then end every process of the device."""
+        """Wait for running evaluations, then end every process of the device."""
         self.threads.shutdown()
         self.runners.close()
         self.library_runners.close()
@@ -264,7 +263,7 @@ class DeviceSite:
 
     @contextmanager
     def foreign_process(self) -> Iterator[ChildProcess]:
-        """Start a process for a kernel of others; end it, and all that it started, afterwards.
+        """Start a process for a foreign kernel; end it, and all that it started, afterwards.
 
         Raises:
             IsolationUnavailableError, ProcessLostError: as `LockedStarter.start`.
@@ -315,7 +314,7 @@ class DeviceSite:
         )
 
     def _identity(self) -> tuple[str, ...]:
-        """What equal devices of one host have in common: they are measured once."""
+        """What equal devices of one host share, so that they are measured once."""
         spec = self.spec
         threads = str(self.settings.thread_count)
         sizes = (str(spec.memory_bytes), str(spec.cache_bytes))
@@ -323,7 +322,7 @@ class DeviceSite:
 
 
 def _limited(spec: DeviceSpec, settings: EvaluatorSettings) -> DeviceSpec:
-    """A device that reports no more memory than may be used, and the cache that it shall have."""
+    """Return the device with the memory and cache sizes that the settings allow."""
     memory_bytes = settings.device_memory_bytes or spec.memory_bytes
     host_cache_bytes = settings.host_cache_bytes if _runs_on_host_cores(spec) else 0
     return dataclasses.replace(
@@ -343,7 +342,7 @@ def start_judge(
     """Start the judge of a device."""
     threads = str(settings.thread_count)
     kept = {n: os.environ[n] for n in _JUDGE_VARIABLES if n in os.environ}
-    # Compilers under torch.compile leave their files when they are ended.
+    # Compilers under torch.compile leave files behind when they are killed.
     scratch = scratch_folder("judge")
     variables = {
         _COMPILED: str(settings.cache_dir.absolute() / "inductor"),

@@ -1,1 +1,1 @@
-"""Runs kernels of others: Python with torch, in a locked process that may start compilers."""
+"""Runs foreign kernels: Python with torch, in a locked process that may start compilers."""

@@ -1,4 +1,4 @@
-"""The device of torch in a process of a kernel of others: shared buffers, copies, the clock."""
+"""The device of torch in a process of a foreign kernel: shared buffers, copies, the clock."""
 
 from typing import Any, Self
 

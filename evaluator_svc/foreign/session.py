@@ -1,4 +1,4 @@
-"""One kernel of others from its import to its last timed call.
+"""One foreign kernel from its import to its last timed call.
 
 Every call has its inputs copied in anew, at addresses that stay for a seed: who remembers an
 answer by address, shape or object gives a wrong one as soon as the values differ. What a call

@@ -1,4 +1,4 @@
-"""The process of one kernel of others, from its lock to its last sample.
+"""The process of one foreign kernel, from its lock to its last sample.
 
 Everything here shares the process with the candidate's own code, which may find and change all of
 it. So results are judged from shared memory by the judge, times are held against the supervisor's

@@ -36,6 +36,6 @@ def _literal(what: str, values: list[Any]) -> str:
     if not is_same:
         raise TaskInvalidError(
             f"{what} gives something else than numbers, strings, lists and tensors as inputs, which"
-            " a kernel of others cannot be given"
+            " a foreign kernel cannot be given"
         )
     return text

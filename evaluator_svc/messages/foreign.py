@@ -1,4 +1,4 @@
-"""The messages between the supervisor and the process of a kernel of others.
+"""The messages between the supervisor and the process of a foreign kernel.
 
 Runs are asked for with the messages of a runner (`locked.py`): `RunRequest`, `RunAgainRequest`.
 """

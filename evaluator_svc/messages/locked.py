@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluator_svc.languages.item_order import ItemOrder
 from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.item_order import ItemOrder
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors

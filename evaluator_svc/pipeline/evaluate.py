@@ -3,7 +3,7 @@
 1. parse, policy, build: `built_candidate.py`; the judge draws inputs at the same time: `draws.py`.
 2. bind, behaviour: `loaded_candidate.py`.
 3. correctness, precision, schedule: `correctness_stage.py`.
-4. value ranges that bind: `value_ranges.py`.
+4. value ranges that can fail a candidate: `value_ranges.py`.
 5. timing with data flow, arithmetic and baselines: `timing_stage.py`.
 6. profile: `profile_stage.py`, sanitizers: `tools.py`.
 7. correctness on sizes that the task does not name (`generated_sizes.py`), value ranges that do not

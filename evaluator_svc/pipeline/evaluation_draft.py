@@ -40,10 +40,10 @@ class EvaluationDraft:
         candidate: Digest of the candidate's source.
         device: Id of the device it runs on.
         baselines_ns: The fastest baseline of each timed workload that this evaluator measured.
-        yardsticks: What takes their place.
-        seeds_given: Whether inputs are drawn from what the caller named.
+        yardsticks: Times that the caller gave in place of `baselines_ns`.
+        seeds_given: Whether inputs are drawn from seeds that the caller named.
         configuration: TUNE values that differ from the defaults.
-        trust: How far the verdict may be relied on as yet.
+        trust: Trust of the verdict if nothing suspicious is found.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class EvaluationDraft:
         self._stages[name] = self._stages.get(name, 0.0) + wall_ms
 
     def set_configuration(self, configuration: tuple[Setting, ...]) -> None:
-        """Replace what was asked for by a value for every TUNE name."""
+        """Replace the configuration by one that has a value for every TUNE name."""
         self._configuration = configuration
 
     def workload(self, name: str) -> WorkloadResult:
@@ -104,7 +104,7 @@ class EvaluationDraft:
         self._workloads[result.workload] = result
 
     def keep_precision(self, workload: str, audit: PrecisionAudit) -> None:
-        """Keep an audit where it is the worst of its workload's."""
+        """Keep an audit if it is the worst so far of its workload."""
         result = self._workloads[workload]
         known = result.precision
         if result.correctness is None or (
@@ -132,11 +132,11 @@ class EvaluationDraft:
         self._facts += facts
 
     def set_seeds(self, workload: str, seeds: tuple[int, ...]) -> None:
-        """Keep what a workload's inputs are drawn from; published once the evaluation is over."""
+        """Keep the secret seeds of a workload's inputs; published once the evaluation is over."""
         self._seeds[workload] = seeds
 
     def seeds(self, workload: str) -> tuple[int, ...]:
-        """Return what a workload's inputs are drawn from."""
+        """Return the seeds of a workload's inputs."""
         return self._seeds[workload]
 
     def add_checks(self, checks: tuple[Check, ...]) -> None:
@@ -159,7 +159,7 @@ class EvaluationDraft:
         return self._evaluation(EvaluationOutcome.PASSED)
 
     def built(self) -> Evaluation:
-        """Return the evaluation of a candidate that was to be built only."""
+        """Return the evaluation of a candidate that the request only had built."""
         return self._evaluation(EvaluationOutcome.BUILT)
 
     def _evaluation(self, outcome: EvaluationOutcome) -> Evaluation:
@@ -195,7 +195,7 @@ class EvaluationDraft:
         return dataclasses.replace(evaluation, fitness=certain, optimistic_fitness=best)
 
     def _draft(self) -> Attestation:
-        """Return what there is to sign for, unsigned (see `evaluator_svc.signing`)."""
+        """Return the attestation before it is signed (see `evaluator_svc.signing`)."""
         seeds = tuple(
             WorkloadSeeds(workload=name, seeds=self._seeds[name])
             for name in self._workloads
@@ -214,7 +214,7 @@ class EvaluationDraft:
 def draft_of(
     request: EvaluationRequest, device: str, baselines_ns: Mapping[str, float]
 ) -> EvaluationDraft:
-    """Return the draft of what a request for a candidate of ours asks."""
+    """Return an empty draft for a request with a launch plan; foreign kernels have their own."""
     return EvaluationDraft(
         task=request.task.digest,
         candidate=request.source.digest,

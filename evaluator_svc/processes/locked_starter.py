@@ -138,7 +138,7 @@ class LockedStarter:
     def reports(self, kind: str) -> tuple[IsolationReport, ...]:
         """Return what locks in a device kind's builders, inspectors, runners and library runners.
 
-        And processes of kernels of others, once there was one. As the last of each found it in
+        And processes of foreign kernels, once there was one. As the last of each found it in
         force. Before the first library runner, which takes
         seconds to start, what it shares with a runner is told.
         """

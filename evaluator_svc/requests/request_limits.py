@@ -75,7 +75,7 @@ def check_sweep(request: SweepRequest) -> None:
 
 
 def check_foreign(request: ForeignRequest) -> None:
-    """Refuse a request on a kernel of others that no caller can mean; as `check_evaluation`."""
+    """Refuse a request on a foreign kernel that no caller can mean; as `check_evaluation`."""
     check_task(request.task)
     _check_limits(request.limits)
     check_seeds(request)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from evaluator_svc.languages.item_order import ItemOrder
+from evaluator_svc.messages.item_order import ItemOrder
 from evaluator_svc.messages.locked import LoadRequest, ReorderReply
 from evaluator_svc.processes.binding import bind_workload
 from evaluator_svc.processes.locked_process import OpenDevice

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.languages.item_order import ItemOrder
+from evaluator_svc.messages.item_order import ItemOrder
 from evaluator_svc.spirv.opcodes import (
     DECORATION_BUILT_IN,
     GROUP_EXCHANGES,

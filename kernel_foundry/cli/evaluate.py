@@ -114,12 +114,12 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
 @click.option(
     "--build-seconds",
     type=float,
-    help="Deadline of the build (default 20; 180 for kernels of others).",
+    help="Deadline of the build (default 20; 180 for foreign kernels).",
 )
 @click.option(
     "--run-seconds",
     type=float,
-    help="Deadline of a checked run (default 10; 120 for kernels of others).",
+    help="Deadline of a checked run (default 10; 120 for foreign kernels).",
 )
 @degenerate_option
 @json_option
@@ -146,7 +146,7 @@ def command(
     """Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
 
     TASK is a KernelBench-format Python file, CANDIDATE for example examples/softmax.sycl.md. A
-    kernel of others is judged too: a Python file with a class ModelNew or a function custom_kernel,
+    foreign kernel is judged too: a Python file with a class ModelNew or a function custom_kernel,
     or a solution in JSON (docs/foreign.md). Exit code 0 when it passes (or is built, with
     --build-only), 1 when it does not.
 
@@ -160,7 +160,7 @@ def command(
     if candidate.suffix in FOREIGN_ENDINGS:
         if settings or language or build_only or listings_folder or record_file or profile:
             raise click.UsageError(
-                "a kernel of others has no TUNE values, language, listings, record or profile:"
+                "a foreign kernel has no TUNE values, language, listings, record or profile:"
                 " leave --set, --language, --build-only, --listings, --record and --profile out"
             )
         limits = EvaluationLimits(
@@ -217,7 +217,7 @@ def command(
 
 
 def _shown(evaluation: Evaluation, task: Task, *, as_json: bool, text: str = "") -> int:
-    """Print a verdict on a candidate's text, or on a kernel of others; return the exit code."""
+    """Print a verdict on a candidate's text, or on a foreign kernel; return the exit code."""
     if as_json:
         print_json(evaluation_object(evaluation, task_name=task.name))
     else:

@@ -16,7 +16,7 @@ from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.task import Task
 
 STRATEGY_NAMES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
-"""Names of the selection strategies; an archive may know more, such as ablations."""
+"""Names of the selection strategies. An archive may know others, for ablations."""
 
 DEFAULT_STRATEGY: Final = "fitness"
 """The simplest that is not measurably worse than the best (docs/search.md)."""
@@ -59,17 +59,17 @@ class RunSpec:
     """Share of the traffic bound, on every timed workload, at which the run ends, or `NEVER`;
     None: `AT_TRAFFIC_BOUND`."""
     materials: tuple[Material, ...] = ()
-    """Code that models are shown to start from."""
+    """Code that models are shown as a starting point."""
     first_candidates: tuple[KernelSource, ...] = ()
-    """Judged before any is proposed: the first parents."""
+    """Judged before the first proposal; they are its parents."""
     operators: tuple[str, ...] = ()
-    """Of the admitted reference, see `domain.operator_list`: what later runs find its winner by.
-    Empty where the reference cannot be exported."""
+    """Operators of the admitted reference (`domain.operator_list`), by which later runs find this
+    run's winner. Empty where the reference cannot be exported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseHolder:
-    """A loop that works on a run, and alone may."""
+    """The loop that works on a run; no other may."""
 
     token: str
     """Made up by the loop: two of one process differ."""
@@ -79,8 +79,8 @@ class LeaseHolder:
     process_start: int
     """When its process started, in clock ticks since boot; process ids are reused."""
     kernel: str
-    """Boot id of its operating system and namespace of its process id: whoever has the same ones
-    can see whether the process lives. The name is that of the stored format."""
+    """Boot id of its operating system and namespace of its process id. A process with the same two
+    can see whether the holder lives. Called so in the stored format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +88,13 @@ class RunBudget:
     """What a run's loop may use; None: unlimited."""
 
     evaluations: int | None = None
-    """Of the run in all."""
+    """For the whole run."""
     minutes: float | None = None
-    """Left when the loop was last heard of."""
+    """Left at the last renewal of the lease."""
     cost_usd: float | None = None
-    """Of the run in all."""
+    """For the whole run."""
     tokens: int | None = None
-    """Of the run in all, in and out."""
+    """For the whole run, prompts and replies."""
     requests_per_minute: int | None = None
     """To models, in any 60 seconds."""
 
@@ -115,7 +115,7 @@ class Run:
     """Of the best elite; None before anything passed."""
     cost_usd: float
     budget: RunBudget | None = None
-    """Of the loop that worked on it last; None: none did."""
+    """Of the last loop that worked on it; None: no loop has."""
     best_speedup_interval: tuple[float, float] | None = None
     """95 % interval (lower, upper) of `best_speedup`."""
 
@@ -145,10 +145,10 @@ class Selection:
     hint: str = ""
     """The direction in words."""
     sequence: int = 0
-    """Number of the selection among the run's, from 0; an evaluation names the one that it answers.
-    Numbers rise and never come twice, but a restart of the archive leaves some out."""
+    """Number of the selection in its run, from 0; an evaluation names the one that it answers.
+    Numbers rise and are used once, but a restart of the archive skips some."""
     island: str = ""
-    """Role of the island that asks, such as "memory"."""
+    """Role of the island that the proposal is for, such as "memory"."""
     user_hint: str = ""
     """What the run's user asks of the next proposals, in their own words."""
 
@@ -166,10 +166,10 @@ class ArchivedEvaluation:
     island: str = ""
     """Role of the island that it belongs to."""
     selection: int | None = None
-    """`Selection.sequence` that it answers; None for what nobody asked for."""
+    """`Selection.sequence` that it answers; None for a candidate that no selection led to."""
     journal: str = ""
-    """Selections made and dropped since the evaluation before, such as "@0 s0 s1 d0": with it a run
-    can be made again. Empty where that is not known."""
+    """Selections made and dropped since the previous evaluation, such as "@0 s0 s1 d0"; a replay
+    needs it. Empty where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +223,8 @@ class ArchiveStats:
     outcomes: tuple[OutcomeCount, ...]
     islands: tuple[IslandStats, ...] = ()
     candidate_count: int = 0
-    """Different candidates among them; the others were measured again, as the winner is at
-    the end of a run, or with the best configuration of a sweep."""
+    """Different candidates among the evaluations. The rest are second measurements: of the winner
+    at the end of a run, or of the best configuration of a sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,8 +232,8 @@ class RunEvent:
     """Something that happened in a run: an evaluation was added, or the run ended."""
 
     sequence: int
-    """Of the evaluation; for an end, of the last one before it. To go on behind an event,
-    watch after its sequence."""
+    """That of the evaluation; for the end of a run, of its last evaluation. To continue after an
+    event, watch after its sequence."""
     archived: ArchivedEvaluation | None = None
     state: RunState | None = None
     """The run's state; only in the last event, once the run is no longer running."""

@@ -68,4 +68,4 @@ class Trust(StrEnum):
     DEGENERATE = "degenerate"
     """The task is degenerate: a trivial answer passes it, so that passing says little."""
     FOREIGN = "foreign"
-    """A kernel of others, which has a process to itself: its checks name what they cannot see."""
+    """A foreign kernel, which has a process to itself: its checks name what they cannot see."""

@@ -1,4 +1,4 @@
-"""Kernels of others: Python or C++ sources that run as they are, in a process of their own kind.
+"""Foreign kernels: Python or C++ sources that run as they are, in a process of their own kind.
 
 They are judged by the rules of our own candidates as far as these apply to a program that has a
 process to itself; the verdict says `trust: foreign`, and what could not be excluded.
@@ -44,7 +44,7 @@ class ForeignFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignSource:
-    """The sources of one kernel of others."""
+    """The sources of one foreign kernel."""
 
     form: ForeignForm
     entry_file: str
@@ -68,7 +68,7 @@ class ForeignSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignRequest:
-    """One kernel of others to be judged."""
+    """One foreign kernel to be judged."""
 
     task: Task
     device: str

@@ -63,7 +63,7 @@ def check_verdict(candidate: Candidate, evaluation: Evaluation, task: Task | Non
             )
     if evaluation.trust is Trust.FOREIGN:
         raise InvalidArgumentError(
-            "it is on a kernel of others, which can be material of a run and no candidate",
+            "it is on a foreign kernel, which can be material of a run and no candidate",
             field="evaluation.trust",
         )
     signed = evaluation.attestation

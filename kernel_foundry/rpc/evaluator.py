@@ -67,7 +67,7 @@ class RemoteEvaluator:
         return evaluation
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
-        """Judge a kernel of others; raises as `evaluate`."""
+        """Judge a foreign kernel; raises as `evaluate`."""
         message = build(pb2.EvaluateForeignRequest, request=request)
         response = await self._connection.work(
             self._stub.EvaluateForeign, message, repeatable=False

@@ -167,7 +167,7 @@ class Foundry:
         limits: EvaluationLimits = FOREIGN_LIMITS,
         fresh_baselines: bool = False,
     ) -> Evaluation:
-        """Judge a kernel of others: its sources, or the path of a file of them.
+        """Judge a foreign kernel: its sources, or the path of a file of them.
 
         Never raises for a bad one; see `ports.Evaluator.evaluate_foreign`.
 

@@ -1,4 +1,4 @@
-"""Reads files with kernels of others; nothing in them is run.
+"""Reads files with foreign kernels; nothing in them is run.
 
 A Python file with a class `ModelNew` or a function `custom_kernel`, or a solution of FlashInfer
 Trace or SOL-ExecBench as JSON.

@@ -1,4 +1,4 @@
-"""Kernels of others for one small task: honest ones, and tricks."""
+"""Foreign kernels for one small task: honest ones, and tricks."""
 
 TASK = """
 import torch

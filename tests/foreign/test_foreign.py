@@ -1,4 +1,4 @@
-"""Kernels of others: honest ones pass with trust `foreign`, known tricks are refused or named."""
+"""Foreign kernels: honest ones pass with trust `foreign`, known tricks are refused or named."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""Files with kernels of others are told apart by what they define, and never run."""
+"""Files with foreign kernels are told apart by what they define, and never run."""
 
 import json
 from pathlib import Path

@@ -52,7 +52,7 @@ SOURCES = {
 
 @pytest.fixture
 def judge(local_evaluator: Callable[[str], LocalEvaluator]):  # type: ignore[no-untyped-def]
-    """Return what judges a kernel of others."""
+    """Return what judges a foreign kernel."""
 
     async def judged(source: ForeignSource) -> Evaluation:
         limits = EvaluationLimits(build_seconds=60.0, run_seconds=60.0, timing_seconds=0.05)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc import spirv
-from evaluator_svc.languages.item_order import ItemOrder
+from evaluator_svc.messages.item_order import ItemOrder
 from evaluator_svc.spirv.opcodes import Op
 from evaluator_svc.spirv.reordered import reordered
 

@@ -1,6 +1,6 @@
 """A direction in words: the steps from a kernel's cell to the target cell, the largest first."""
 
-from archive_svc.search.hints.table import MeasureStep, has_steps, step
+from archive_svc.search.hints.steps import MeasureStep, has_steps, step
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Cell
 

@@ -7,7 +7,7 @@ at once. SYCL only: on a GPU the hardware shuffles anyway, and the vendor's sani
 
 from dataclasses import dataclass
 
-from evaluator_svc.languages.item_order import ItemOrder
+from evaluator_svc.messages.item_order import ItemOrder
 from evaluator_svc.messages.locked import CandidateFailure, ReorderReply, RunRequest
 from evaluator_svc.messages.measurement import KeptOutput
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, failure_of, run

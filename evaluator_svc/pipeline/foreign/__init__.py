@@ -1,1 +1,1 @@
-"""Judges kernels of others: the stages that apply to a program with a process to itself."""
+"""Judges foreign kernels: the stages that apply to a program with a process to itself."""

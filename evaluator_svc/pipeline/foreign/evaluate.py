@@ -1,4 +1,4 @@
-"""The stages of a verdict on a kernel of others, in order; the first failure ends it.
+"""The stages of a verdict on a foreign kernel, in order; the first failure ends it.
 
 load → correctness, precision, every element → value ranges → timing, with data flow → generated
 sizes → what it changed of its process. They are those of our own candidates without what
@@ -27,7 +27,7 @@ from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
-from evaluator_svc.pipeline.foreign.limits_of_trust import not_excluded
+from evaluator_svc.pipeline.foreign.not_excluded import not_excluded
 from evaluator_svc.pipeline.foreign.timing import ForeignTimer, ForeignTimings
 from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.timing.baseline_refresh import refresh_baselines
@@ -46,7 +46,7 @@ _STATE = (TensorRole.PARAMETER, TensorRole.BUFFER)
 
 
 class ForeignEvaluation:
-    """One kernel of others on its way through the stages; used once.
+    """One foreign kernel on its way through the stages; used once.
 
     Args:
         site: The device.

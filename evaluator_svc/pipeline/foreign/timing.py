@@ -1,4 +1,4 @@
-"""Times one workload of a kernel of others, call by call from outside.
+"""Times one workload of a foreign kernel, call by call from outside.
 
 Before each call the inputs get new values by a key of its own, outputs of the call before are
 overwritten and caches emptied. Whether a call is verified is decided when it has returned. The

@@ -22,13 +22,14 @@ from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 _FLOOR_SHARE: Final = 0.5
 """Share of the moving time that is the floor: a copy as measured need not be the fastest."""
 _COLD_SHARE: Final = 0.5
-"""Of the best warm time: emptied caches make nothing twice as fast."""
+"""Share of the best warm time that a cold median must reach: no kernel is twice as fast without
+its cache."""
 _ACCOUNTED_SHARE: Final = 0.5
-"""Of the wall time that warm samples must account for, once the slack is taken off."""
+"""Share of the wall time, less the slack, that warm samples must account for."""
 _SLACK_NS: Final = 30e6
 """Messages, allocation of the loop and a pause by the scheduler."""
 _EVENT_SHARE: Final = 0.7
-"""Of the host's time for a call that its events must account for, once the slack is taken off."""
+"""Share of the host's time for a call, less its slack, that the call's events must account for."""
 _EVENT_SLACK_NS: Final = 100e3
 """Submission, and the wake-up of the host that waits: 5 to 10 µs as measured."""
 
@@ -55,11 +56,12 @@ class Claim:
     wall_ns: float
     """Between request and answer, on the supervisor's clock."""
     waiting_ns: float = 0.0
-    """Of that, the time that the runner's threads together waited for a core, and…"""
+    """Time, within `wall_ns`, that the runner's threads together waited for a core."""
     busy_ns: float = 0.0
-    """…the time that the busiest of them had one, as the operating system counts both."""
+    """Time, within `wall_ns`, that the busiest of these threads had a core. The operating system
+    counts both."""
     host_ns: tuple[float, ...] = ()
-    """The host's clock for each warm sample that is a span of events; else empty."""
+    """The host's time for each warm sample, where samples are spans of events; else empty."""
     poisoning_ns: float = 0.0
     """Least time to overwrite the outputs before each call, untimed."""
 
@@ -70,7 +72,7 @@ class Claim:
 
     @property
     def passed_ns(self) -> float:
-        """The supervisor's time, without what the runner waited for a core."""
+        """Wall time less the runner's waits for a core, and at least its busiest thread's time."""
         return max(self.wall_ns - self.waiting_ns, min(self.busy_ns, self.wall_ns))
 
     @property
@@ -80,7 +82,7 @@ class Claim:
 
 
 def joined_claim(claims: Sequence[Claim]) -> Claim:
-    """Return the claims of one cold measurement's parts as one, without host_ns."""
+    """Return the parts of one cold measurement as one claim; `host_ns` is left empty."""
     return Claim(
         samples_ns=tuple(s for c in claims for s in c.samples_ns),
         warmup_count=sum(c.warmup_count for c in claims),
@@ -122,8 +124,8 @@ def floor_ns(
     Args:
         traffic_bound_ns: What moving the compulsory bytes takes.
         peaks: The device's measured limits.
-        in_cache: Whether the data may have stayed in the cache, and so move at its speed.
-        prepared_bytes: Of weights that the plan prepares, untimed, and may have made smaller.
+        in_cache: Whether the data may have stayed in the cache, so that they move at its speed.
+        prepared_bytes: Bytes of weights that the plan prepares, untimed: they may be smaller then.
     """
     bandwidth = peaks.bandwidth_bytes_per_second
     moved_ns = max(traffic_bound_ns - 1e9 * prepared_bytes / bandwidth, 0.0)
@@ -140,15 +142,15 @@ def clocked(
     floor: float,
     believed_share: float = 1.0,
 ) -> ClockResult:
-    """Return the checks `clock` and `physical_floor`, and what follows from them.
+    """Return the checks `clock` and `physical_floor` with their failure or suspicions.
 
     Args:
         cold: Samples with emptied caches.
-        warm: Samples without.
+        warm: Samples with warm caches.
         workload: Their workload.
-        median_ns: Of the cold ones.
-        floor: As `floor_ns`; below it no time is believed.
-        believed_share: Of moving the compulsory bytes, below which a time is suspect.
+        median_ns: Median of the cold samples.
+        floor: What `floor_ns` returns; a shorter time is impossible.
+        believed_share: A time below this share of the time to move the compulsory bytes is suspect.
     """
     forged = _forged(cold, warm, median_ns, floor)
     finding = forged or _below_floor(median_ns, floor)

@@ -143,7 +143,7 @@ class Fleet:
             return self._losses.verdict(request)
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
-        """Judge a kernel of others; `Evaluation.device` names the evaluator, too."""
+        """Judge a foreign kernel; `Evaluation.device` names the evaluator, too."""
 
         async def work(chosen: FleetDevice) -> Evaluation:
             asked = replace(request, device=chosen.own_id)

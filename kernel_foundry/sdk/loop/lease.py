@@ -13,24 +13,24 @@ _RENEWAL_SECONDS: Final = LEASE_SECONDS / 3
 """Two renewals may fail before the lease runs out."""
 
 Finish = Callable[[RunState], Awaitable[Run]]
-"""Records where a run stands, frees it, and returns it."""
+"""Stores the state of a run, frees it, and returns it."""
 
 
 @contextlib.asynccontextmanager
 async def held(
     archive: Archive, run: str, holder: LeaseHolder, budget: Callable[[], RunBudget]
 ) -> AsyncIterator[Finish]:
-    """Hold a run's lease while the block goes on; yield what finishes the run and frees it.
+    """Hold a run's lease during the block; yield the function that finishes the run and frees it.
 
     Args:
         archive: Has the run.
         run: Its name.
         holder: The loop.
-        budget: Returns what the loop may use, from then on.
+        budget: Returns what the loop may still use; stored at each renewal.
 
     Raises:
-        RunHeldError: another loop works on the run; also from the block, when one took the run
-            over while this process did not run.
+        RunHeldError: another loop works on the run. Also raised in the block, if another loop took
+            the run over while this process was suspended.
     """
     await archive.hold_run(run, holder, budget())
     worker = asyncio.current_task()
@@ -48,12 +48,12 @@ async def held(
                 worker.cancel()
                 return
             except KernelFoundryError:
-                continue  # a store that is away for a moment; whoever adds to it learns of the rest
+                continue  # a short outage is harmless; a lasting one shows at the next write
 
     renewal = asyncio.create_task(renew())
 
     async def finish(state: RunState) -> Run:
-        # A renewal that came behind it would have the run held, and running, again.
+        # A later renewal would mark the run as held and running again.
         renewal.cancel()
         await asyncio.wait((renewal,))
         return await archive.finish_run(run, state, holder=holder)

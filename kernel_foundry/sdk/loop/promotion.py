@@ -22,15 +22,15 @@ from kernel_foundry.errors import DeviceMemoryError, InvalidArgumentError
 from kernel_foundry.ports import Archive
 
 PROMOTIONS: Final = 4
-"""Most candidates of a long run that are measured again and pass. With more of them the winner
-would once more be the luckiest."""
+"""Most candidates of a long run that are measured again and pass. Among more of them the luckiest
+would win once more."""
 
 LEAST_PROMOTIONS: Final = 3
-"""The same for a short run: the second time some are slower, or cannot be measured."""
+"""The same for a short run. More than one, since some are slower the second time."""
 
 REFUSALS: Final = 8
-"""Candidates that may fail this way before the rest are given up: a sanitizer often refuses many
-relatives of one candidate."""
+"""Failed second measurements after which no other candidate is tried: a sanitizer often refuses
+many relatives of one candidate."""
 
 
 def promotions(evaluations: int) -> int:
@@ -59,7 +59,7 @@ class Promotion:
         add: Adds a verdict to the archive, as one of the run's end.
         is_late: Whether the run's time is over.
         unjudged: Called with a candidate that could not be measured again, and why.
-        most: Candidates that are measured again and stand, at most.
+        most: Most candidates that are measured again and pass.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Promotion:
         self._unjudged = unjudged
         self._most = most
         self._promoted: dict[str, Elite] = {}
-        """What passed again, with the verdict that stands; by digest."""
+        """By digest: what passed again, with the slower of its verdicts."""
         self._settled: set[str] = set()
-        """Measured as often as it will be."""
+        """Digests of what was measured twice more."""
         self._unmeasured: set[str] = set()
         self._refused = 0
 
     async def run(self) -> None:
-        """Measure again until a winner stands, and archive it."""
+        """Repeat until one measured twice more still leads; archive each verdict."""
         while (elite := await self._leader()) is not None:
             digest = elite.candidate.digest
             if digest in self._settled:
@@ -121,7 +121,7 @@ class Promotion:
         try:
             evaluation = replace(await self._measure(elite), is_final=True)
         except (DeviceMemoryError, InvalidArgumentError) as error:
-            # What was measured before stands. A configuration may be one that no request has.
+            # The earlier verdict stays. A request may not allow this configuration.
             self._unjudged(elite.candidate, error.message)
             if known is None:
                 self._unmeasured.add(digest)
@@ -142,7 +142,7 @@ class Promotion:
 
 
 def not_measured_again(evaluation: Evaluation) -> Evaluation:
-    """Return the verdict of a winner that no second measurement stands for; nobody signs it."""
+    """Return the verdict of a winner without a second measurement: suspect and unsigned."""
     check = Check(
         kind=CheckKind.SECOND_MEASUREMENT,
         result=CheckResult.SUSPECT,

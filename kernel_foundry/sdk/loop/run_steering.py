@@ -12,19 +12,19 @@ from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
 from kernel_foundry.sdk.loop.progress import Listener
 
 _POLL_S: Final = 1.0
-"""How long a loop that waits for a model or a device may not know what was asked."""
+"""How often a loop that waits for a model or a device looks for new steering."""
 
 
 class RunSteering:
-    """The steering of one run: read between proposals, and followed meanwhile.
+    """The steering of one run: read before each proposal, and once a second meanwhile.
 
-    Hints and cells are the archive's to heed; here are pause, stop and candidates to judge.
+    It acts on pause, resume, stop and injected candidates; hints and cells concern the archive.
 
     Args:
         archive: Has the events.
         run: Name of the run.
-        meter: Paused and stopped.
-        listener: Told of what is asked from now on.
+        meter: Is paused and stopped.
+        listener: Told of what is asked after `begin`.
     """
 
     def __init__(self, archive: Archive, run: str, meter: BudgetMeter, listener: Listener) -> None:
@@ -38,7 +38,7 @@ class RunSteering:
         self.stopped: Final = asyncio.Event()
 
     async def begin(self) -> None:
-        """Take up what was asked before; the listener is told of a pause alone."""
+        """Take up what was asked before; the listener is told only if the run is paused."""
         pause: SteeringEvent | None = None
         while events := await self._archive.steering(self._run, after=self._state.sequence):
             for event in events:
@@ -65,7 +65,7 @@ class RunSteering:
             try:
                 await self.read()
             except KernelFoundryError:
-                continue  # a store that is away for a moment; whoever adds to it learns of the rest
+                continue  # a short outage is harmless; a lasting one shows at the next write
 
     async def until_unpaused(self) -> None:
         """Return once the run is not paused, or is stopped."""

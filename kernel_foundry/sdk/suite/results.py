@@ -24,7 +24,7 @@ class EntryResult:
     winner: Elite | None = None
     """Of a run that goes on, the best so far; None where nothing passed."""
     published: Evaluation | None = None
-    """The verdict on a kernel of others that passed, where it was judged in place of a run."""
+    """The verdict on a foreign kernel that passed, where it was judged in place of a run."""
 
     @property
     def verdict(self) -> Evaluation | None:
@@ -70,7 +70,7 @@ class EntryResult:
     def own_share(self) -> float | None:
         """Least share of device time in the winner's own kernels; None without a winner.
 
-        What a kernel of others calls is not seen.
+        What a foreign kernel calls is not seen.
         """
         if self.verdict is None or self.published is not None:
             return None

@@ -109,7 +109,7 @@ class Host:
         return await self._fake().evaluate(request)
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
-        """Judge a kernel of others."""
+        """Judge a foreign kernel."""
         self._check()
         return await self._fake().evaluate_foreign(request)
 

@@ -1,4 +1,4 @@
-"""The table of hints: for each language, dimension, sign and level, how to move by one level.
+"""Steps: for each language, dimension, sign and level, how a kernel moves by one level.
 
 The texts are `hints.yaml` of each language's folder; `hint.py` puts them together.
 """

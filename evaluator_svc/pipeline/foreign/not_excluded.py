@@ -1,4 +1,4 @@
-"""What cannot be excluded of a kernel of others; every verdict on one says so."""
+"""What cannot be excluded of a foreign kernel; every verdict on one says so."""
 
 from collections.abc import Iterable
 from typing import Final
