@@ -63,13 +63,18 @@ class HostLines:
 
 
 class PlainProgress:
-    """One line for each event, for logs and pipes."""
+    """One line for each event, for logs and pipes.
 
-    def __init__(self) -> None:
+    Args:
+        label: Begins each line, where several runs are shown; "": nothing does.
+    """
+
+    def __init__(self, label: str = "") -> None:
         self._host = HostLines()
+        self._begin = f"{label}: " if label else ""
 
     def __enter__(self) -> Self:
-        _write("admitting the task: running the reference, timing its baselines …")
+        self._write("admitting the task: running the reference, timing its baselines …")
         return self
 
     def __exit__(self, *_exc: object) -> None:
@@ -78,23 +83,27 @@ class PlainProgress:
     def on(self, event: Event) -> None:
         """Print one event."""
         if isinstance(event, AdmissionEvent):
-            _write(_admission_line(event.admission))
+            self._write(_admission_line(event.admission))
             for warning in event.admission.warnings:
-                _write(f"warning: {warning}")
+                self._write(f"warning: {warning}")
             for limit in event.run.spec.left_out:
-                _write(_left_out_line(limit))
+                self._write(_left_out_line(limit))
         elif isinstance(event, VerdictEvent):
-            _write(f"[{event.spent.archived}] {_judged_line(event)}")
+            self._write(f"[{event.spent.archived}] {_judged_line(event)}")
             for line in self._host.of(event):
-                _write(line)
+                self._write(line)
         elif isinstance(event, SweepEvent):
-            _write(_swept_line(event))
+            self._write(_swept_line(event))
         elif isinstance(event, LostCandidateEvent):
-            _write(_unjudged_line(event))
+            self._write(_unjudged_line(event))
         elif isinstance(event, UnsavedSweepEvent):
-            _write(_not_kept_line(event))
+            self._write(_not_kept_line(event))
         elif isinstance(event, SteeringEvent):
-            _write(_steered_line(event))
+            self._write(_steered_line(event))
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write(one_line(f"{self._begin}{line}") + "\n")
+        sys.stderr.flush()
 
 
 class LiveProgress:
@@ -235,8 +244,3 @@ def _steered_line(event: SteeringEvent) -> str:
 def _not_kept_line(event: UnsavedSweepEvent) -> str:
     digest = event.candidate.digest[:8]
     return f"warning: the landscape of {digest} is not kept: {event.path}: {event.reason}"
-
-
-def _write(line: str) -> None:
-    sys.stderr.write(one_line(line) + "\n")
-    sys.stderr.flush()

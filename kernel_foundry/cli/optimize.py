@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.optimize_classes import run_on_classes
 from kernel_foundry.cli.options import (
     degenerate_option,
     device_of,
@@ -32,11 +33,10 @@ from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.errors import KernelFoundryError
-from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, LEAST_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, Listener, RunResult
-from kernel_foundry.sdk.report.write import write_report
+from kernel_foundry.sdk.report.write import write_record_beside, write_report
 from kernel_foundry.sdk.task_file import read_task
 
 
@@ -163,6 +163,10 @@ def command(
     kfoundry optimize examples/softmax.py --evaluations 40
     kfoundry optimize my_op.py --model openai/gpt-5 --usd 2 --minutes 30
     kfoundry optimize --resume                       continues the newest run
+    kfoundry optimize my_op.py --device h200,rtx4090,sycl --evaluator fleet.yaml
+
+    Several names of devices make a run for each class, which share candidates and lessons; at the
+    end each winner is judged on the other classes (docs/fleet.md).
 
     Ctrl-C is safe: everything judged is stored. The exit code is 1 if nothing correct was found,
     and 3 if none of the models can do the task.
@@ -180,6 +184,24 @@ def command(
         stop_at=stop_at,
     )
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
+    if "," in device and not resume:
+        assert task is not None
+        if language is not None:
+            raise click.UsageError("--language: each class of devices has its own; leave it out")
+        arguments = {
+            "devices": tuple(part.strip() for part in device.split(",") if part.strip()),
+            "models": models,
+            "budget": budget,
+            "limits": limits,
+            "run": run_name,
+            "strategy": strategy,
+            "seed": seed,
+            "in_flight": in_flight,
+            "without": without,
+            "start_from": start_from,
+        }
+        loaded = read_task(task, admit_degenerate=admit_degenerate)
+        return run_on_classes(loaded, arguments, targets, as_json=as_json)
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     if resume:
         _say_what_is_ignored(device)
@@ -264,7 +286,7 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
 def _finish(foundry: Foundry, ended: RunResult, *, as_json: bool) -> int:
     name = ended.run.spec.name
     report = write_report(foundry, name)
-    record = _keep_record(ended, report)
+    record = write_record_beside(report, ended)
     if as_json:
         answer = {
             "run": name,
@@ -276,16 +298,6 @@ def _finish(foundry: Foundry, ended: RunResult, *, as_json: bool) -> int:
     else:
         show_summary(foundry, ended, report, record)
     return 0 if ended.winner else EXIT_NOTHING_CORRECT
-
-
-def _keep_record(ended: RunResult, report: Path) -> Path | None:
-    """Write the winner's evidence record beside the report; None where nobody signed for it."""
-    winner = ended.winner
-    if winner is None or winner.evaluation.attestation is None:
-        return None
-    path = report.with_suffix(".record.json")
-    write_record(record_of(ended.run.spec.task, winner.candidate.source, winner.evaluation), path)
-    return path
 
 
 def _is_terminal() -> bool:

@@ -81,7 +81,8 @@ def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--device",
         default="",
         help="Device such as sycl:0 or cuda:1, cuda for any GPU of the host, or an evaluator's "
-        "address.  [default: any that runs the language]",
+        "address; for `optimize` also several classes, such as h200,sycl.  [default: any that "
+        "runs the language]",
     )(command)
 
 

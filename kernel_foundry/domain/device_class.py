@@ -32,8 +32,19 @@ def device_class(device: DeviceSpec) -> str:
         str(device.compute_units),
         device.clock_policy,
     )
+    return f"{device.kind}:{_model(device)}-{content_digest(*facts)[:_DIGITS]}"
+
+
+def is_model(device: DeviceSpec, words: str) -> bool:
+    """Return whether a device's model has these words in its name: "h200" in "NVIDIA H200"."""
+    asked = _OTHER_CHARACTERS.sub("-", words.lower()).strip("-")
+    return bool(asked) and f"-{asked}-" in f"-{_model(device)}-"
+
+
+def _model(device: DeviceSpec) -> str:
+    """The model's name as part of the class's."""
     model = _OTHER_CHARACTERS.sub("-", device.name.lower())[:_LONGEST_MODEL].strip("-")
-    return f"{device.kind}:{model or 'device'}-{content_digest(*facts)[:_DIGITS]}"
+    return model or "device"
 
 
 def own_id(device_id: str) -> str:

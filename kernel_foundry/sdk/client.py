@@ -29,6 +29,7 @@ from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.device_classes.optimization import ClassesResult, optimize_classes
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local.evaluator import own_public_key
 from kernel_foundry.sdk.local_files import remove_kept, rename_kept
@@ -369,6 +370,49 @@ class Foundry:
                 without=without,
                 start_from=start_from,
                 listener=listener,
+            )
+        )
+
+    def optimize_classes(
+        self,
+        task: Task | Path | str,
+        *,
+        devices: Sequence[str],
+        models: tuple[str, ...] = (),
+        budget: Budget = Budget(evaluations=DEFAULT_EVALUATIONS),  # noqa: B008  frozen, a plain value
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        listener: Callable[[str], Listener] = lambda _label: _silent,
+        **more: Any,
+    ) -> ClassesResult:
+        """Search on several classes of devices at once; return how each run ended.
+
+        Each class has a run and an archive of its own; they share lessons and their best
+        candidates. `ClassesResult.cross` has each winner's verdict on the other classes.
+
+        Args:
+            task: As for `optimize`.
+            devices: Names of at least two classes: a kind, a class, words of a model ("h200").
+            models: As for `optimize`.
+            budget: Evaluations and minutes are each run's; the rest is shared out evenly.
+            limits: As for `optimize`.
+            listener: Gives the listener of a class's run, by the class's name here.
+            more: `run`, `strategy`, `seed`, `in_flight`, `without` and `start_from` as for
+                `optimize`.
+
+        Raises:
+            As `sdk.device_classes.optimization.optimize_classes`.
+        """
+        loaded = _task(task)
+        return self.with_services(
+            lambda services: optimize_classes(
+                services,
+                loaded,
+                devices=devices,
+                models=models,
+                budget=budget,
+                limits=limits,
+                listener=listener,
+                **more,
             )
         )
 

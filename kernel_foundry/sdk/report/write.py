@@ -1,12 +1,14 @@
-"""Writes the report of a run: the page of `kfoundry ui` as one file, with the run inside."""
+"""Writes the report of a run, the page of `kfoundry ui` as one file, and its winner's record."""
 
 from html import escape
 from pathlib import Path
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.paths import report_path
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.report.run_data import run_data, winners_exchanges
 from kernel_foundry.sdk.report.single_file import single_file
 from kernel_foundry.sdk.run_account import ask_account
@@ -37,3 +39,13 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             f"the report {target} cannot be written: {error.strerror}", field="path"
         ) from error
     return target
+
+
+def write_record_beside(report: Path, ended: RunResult) -> Path | None:
+    """Write the winner's evidence record beside a run's report; None where nobody signed for it."""
+    winner = ended.winner
+    if winner is None or winner.evaluation.attestation is None:
+        return None
+    path = report.with_suffix(".record.json")
+    write_record(record_of(ended.run.spec.task, winner.candidate.source, winner.evaluation), path)
+    return path

@@ -1,0 +1,1 @@
+"""One task on several classes of devices at once: `optimization.optimize_classes`."""
