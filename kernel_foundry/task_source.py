@@ -6,10 +6,10 @@ references run in the judge.
 
 import ast
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from kernel_foundry.domain.task import Size
+from kernel_foundry.domain.task import Scalar, Size, is_scalar
 from kernel_foundry.domain.task_limits import LONGEST_REFERENCE
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.shown_value import shown
@@ -83,6 +83,64 @@ def size_constants(tree: ast.Module) -> dict[str, int]:
     return {name: value for name, value in values.items() if counts[name] == 1}
 
 
+def scalar_constants(tree: ast.Module) -> dict[str, object]:
+    """Return the scalars that a workload may override, with the value in the file.
+
+    A scalar is a module-level name assigned exactly once, to True or False, to a number with a
+    point, or to a word.
+    """
+    counts: dict[str, int] = {}
+    values: dict[str, object] = {}
+    for statement in tree.body:
+        for name, node in _assignments(statement):
+            counts[name] = counts.get(name, 0) + 1
+            value = _literal(node)
+            if type(value) is not int and is_scalar(value):
+                values[name] = value
+    return {name: value for name, value in values.items() if counts[name] == 1}
+
+
+def override_scalars(tree: ast.Module, scalars: Iterable[Scalar]) -> ast.Module:
+    """Replace the values of module-level scalars in place.
+
+    Raises:
+        TaskInvalidError: one is no scalar of the module, or its value is of another kind.
+    """
+    known = scalar_constants(tree)
+    wanted = {scalar.name: scalar.value for scalar in scalars}
+    for name, value in wanted.items():
+        if fault := scalar_fault(name, value, known):
+            raise TaskInvalidError(fault, scalar=name)
+    for statement in tree.body:
+        for name, node in _assignments(statement):
+            if name in wanted and isinstance(statement, ast.Assign | ast.AnnAssign):
+                # As text: a number below zero is an expression.
+                literal = ast.parse(repr(wanted[name]), mode="eval").body
+                statement.value = ast.copy_location(literal, node)
+    return ast.fix_missing_locations(tree)
+
+
+def scalar_fault(name: str, value: object, known: Mapping[str, object]) -> str:
+    """Return why a workload cannot give a scalar of the file this value; "" if it can.
+
+    Args:
+        name: The scalar.
+        value: What it is to be.
+        known: The file's scalars, as `scalar_constants` returns them.
+    """
+    if name not in known:
+        listed = ", ".join(sorted(known)[:_MOST_NAMES])[:_SHOWN] or "none"
+        return (
+            f"{shown(name)} is no flag, number or word of the task file that is assigned once (the"
+            f" file has: {listed})"
+        )
+    own = known[name]
+    kinds = next(kinds for kinds in _SCALAR_KINDS if type(own) in kinds)
+    if type(value) in kinds and is_scalar(value):
+        return ""
+    return f"{name}: expected a value like the file's {shown(own)}, got {shown(value)}"
+
+
 def override_sizes(tree: ast.Module, sizes: Iterable[Size]) -> ast.Module:
     """Replace the values of module-level sizes in place, so that what derives from them follows.
 
@@ -103,11 +161,11 @@ def override_sizes(tree: ast.Module, sizes: Iterable[Size]) -> ast.Module:
 
 
 def unknown_size(name: object, known: Iterable[str]) -> str:
-    """Return the message for a size that the file does not have."""
+    """Return the message for a constant that the file does not have."""
     names = ", ".join(sorted(known)[:_MOST_NAMES])[:_SHOWN] or "none"
     return (
         f"{shown(name)} is no size of the task file: a workload overrides module-level names that"
-        f" are assigned once, to an integer (the file has: {names})"
+        f" are assigned once, to an integer, a flag, a number or a word (the file has: {names})"
     )
 
 
@@ -119,6 +177,18 @@ def _assignments(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
         return [(statement.target.id, statement.value)] if statement.value else []
     return []
+
+
+_SCALAR_KINDS: Final[tuple[tuple[type, ...], ...]] = ((bool,), (int, float), (str,))
+"""A scalar's value is replaced by one of its own kind."""
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a literal, which may be below zero, else None."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None
 
 
 def _integer(node: ast.expr, depth: int = 0) -> int | None:

@@ -248,6 +248,8 @@ class WorkloadResult:
     yardstick_given: bool = False
     """True where `yardstick_ns` is a figure of whoever asked for the verdict, and not what this
     evaluator measured: fitness is as good as their word."""
+    weight: float = 1.0
+    """How much its speed-up counts in that of the task, beside the weights of the others."""
 
     @property
     def speedup(self) -> float | None:
@@ -398,12 +400,12 @@ class Evaluation:
 
     @property
     def speedup(self) -> float | None:
-        """Geometric mean over timed workloads of the fastest baseline over the candidate."""
+        """Weighted geometric mean over timed workloads of the fastest baseline over a call."""
         return speedup_of(self.workloads)
 
     @property
     def speedup_eager(self) -> float | None:
-        """Geometric mean over timed workloads of eager over the candidate."""
+        """Weighted geometric mean over timed workloads of eager over the candidate."""
         return speedup_of(self.workloads, "eager")
 
     @property
@@ -418,12 +420,12 @@ class Evaluation:
 
 
 def speedup_of(results: tuple[WorkloadResult, ...], baseline: str = "") -> float | None:
-    """Return the geometric mean over timed workloads of a baseline over the candidate.
+    """Return the weighted geometric mean over timed workloads of a baseline over the candidate.
 
     Of the fastest baseline, or of the one that is named; None where a workload has none.
     """
     pairs = _pairs(results, baseline)
-    return mean_speedup(pairs) if pairs else None
+    return mean_speedup(pairs, _weights(results)) if pairs else None
 
 
 def speedup_interval_of(
@@ -431,7 +433,11 @@ def speedup_interval_of(
 ) -> tuple[float, float] | None:
     """Return the 95 % interval (lower, upper) of `speedup_of`, None where that is None."""
     pairs = _pairs(results, baseline)
-    return mean_speedup_interval(pairs) if pairs else None
+    return mean_speedup_interval(pairs, _weights(results)) if pairs else None
+
+
+def _weights(results: tuple[WorkloadResult, ...]) -> tuple[float, ...]:
+    return tuple(result.weight for result in results if not result.held_out)
 
 
 def _pairs(results: tuple[WorkloadResult, ...], baseline: str) -> list[TimePair]:

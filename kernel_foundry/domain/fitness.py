@@ -4,7 +4,7 @@ A candidate that failed is worth 0 to 0.1 by how far it came. A correct one is w
 
     0.2 + ln(1 + s / KNEE),
 
-with s its speed-up over the run's yardstick (geometric mean over timed workloads).
+with s its speed-up over the run's yardstick (weighted geometric mean over timed workloads).
 Why this function: it rises strictly with speed and has no ceiling, so a faster kernel is always
 fitter; from the baseline's speed on, a gain of x % is worth the same ln(1 + x) to within a tenth,
 whatever the task and however fast the parent, so gains can be averaged and compared; and it is
@@ -13,10 +13,11 @@ estimate of the device takes part in it. A verdict of trust `suspect` is worth b
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.speedup import weighted_mean
 
 CORRECT: Final = 0.2
 """Lower bound of a correct candidate whose verdict is trusted."""
@@ -73,12 +74,13 @@ def fitness_bounds(
         worth = failure_fitness(evaluation.outcome)
         return worth, worth
     timed = [
-        (baselines_ns[w.workload], w.call_bounds_ns)
+        (baselines_ns[w.workload], w.call_bounds_ns, w.weight)
         for w in evaluation.workloads
         if not w.held_out and w.call_bounds_ns is not None
     ]
+    weights = [weight for _, _, weight in timed]
     certain, best = (
-        correct_fitness(geometric_mean([baseline_ns / call[bound] for baseline_ns, call in timed]))
+        correct_fitness(weighted_mean([slow / call[bound] for slow, call, _ in timed], weights))
         for bound in (2, 0)
     )
     return certain, best
@@ -91,8 +93,3 @@ def suspect_fitness(fitness: float) -> float:
     `fitness`: so no suspect wins while there is another candidate.
     """
     return _MOST_OF_A_FAILURE + (CORRECT - _MOST_OF_A_FAILURE) * fitness / (1.0 + fitness)
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of numbers above 0, of which there is at least one."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values))

@@ -17,6 +17,7 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.speedup import weighted_mean
 from kernel_foundry.domain.task import Task
 
 
@@ -83,6 +84,8 @@ class ConfigurationTiming:
 
     workload: str
     timing: Timing
+    weight: float = 1.0
+    """How much the workload counts in the means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +101,8 @@ class ConfigurationResult:
     timings: tuple[ConfigurationTiming, ...] = ()
     """One for each timed workload; empty unless it is right."""
     speedup: float | None = None
-    """Geometric mean over timed workloads of the admission's fastest baseline over the median."""
+    """Weighted geometric mean over timed workloads of the admission's fastest baseline over the
+    median."""
     raced_out: bool = False
     """Its times were ended early: even its lower bound was above the best one's upper bound."""
     findings: tuple[Finding, ...] = ()
@@ -118,24 +122,23 @@ class ConfigurationResult:
 
     @property
     def median_ns(self) -> float | None:
-        """Geometric mean over timed workloads of the medians; None when not timed."""
-        return _geometric_mean([t.timing.median_ns for t in self.timings])
+        """Weighted geometric mean over timed workloads of the medians; None when not timed."""
+        return self._mean([t.timing.median_ns for t in self.timings])
 
     @property
     def bounds_ns(self) -> tuple[float, float] | None:
         """The same of the lower and of the upper bounds."""
-        lower = _geometric_mean([t.timing.ci95_ns[0] for t in self.timings])
-        upper = _geometric_mean([t.timing.ci95_ns[1] for t in self.timings])
+        lower = self._mean([t.timing.ci95_ns[0] for t in self.timings])
+        upper = self._mean([t.timing.ci95_ns[1] for t in self.timings])
         return None if lower is None or upper is None else (lower, upper)
+
+    def _mean(self, values_ns: list[float]) -> float | None:
+        weights = [t.weight for t in self.timings]
+        # A clock may say 0, which has no logarithm.
+        return weighted_mean([max(v, 1e-9) for v in values_ns], weights) if values_ns else None
 
 
 def best_of(results: tuple[ConfigurationResult, ...]) -> ConfigurationResult | None:
     """Return the correct result with the lowest median among those not raced out, or None."""
     timed = [r for r in results if r.is_correct and not r.raced_out and r.median_ns is not None]
     return min(timed, key=lambda r: r.median_ns or math.inf, default=None)
-
-
-def _geometric_mean(values: list[float]) -> float | None:
-    if not values:
-        return None
-    return math.exp(math.fsum(math.log(max(value, 1e-9)) for value in values) / len(values))

@@ -3,11 +3,16 @@
 `sdk.task_file` reads tasks from files, `evaluator_svc` runs the reference.
 """
 
+import ast
+import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 from kernel_foundry.domain.digest import content_digest
+
+LONGEST_SCALAR: Final = 200
+"""Characters of a scalar's value."""
 
 
 class Precision(StrEnum):
@@ -53,14 +58,48 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scalar:
+    """One module-level flag, number or word of the task file that a workload overrides."""
+
+    name: str
+    text: str
+    """The value as Python writes it: "True", "0.5", "-1", "'mean'"."""
+
+    def __post_init__(self) -> None:
+        if not is_scalar(self.value):
+            raise ValueError(f"scalar {self.name}: no flag, finite number or word: {self.text!r}")
+
+    @property
+    def value(self) -> object:
+        """The value itself; None where the text is none."""
+        if len(self.text) > LONGEST_SCALAR:
+            return None
+        try:
+            return ast.literal_eval(self.text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return None
+
+
+def is_scalar(value: object) -> bool:
+    """Return whether a scalar may have the value: a flag, a finite number or a printable word."""
+    if isinstance(value, str):
+        return value.isprintable()
+    return isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One concrete set of shapes."""
+    """One concrete set of shapes and scalars."""
 
     name: str
     """Unique in its task, such as "batch_size=16,dim=1024" or "default"."""
     sizes: tuple[Size, ...] = ()
     held_out: bool = False
     """Never shown to the model and never timed; correctness only."""
+    # Shown in no text, so that tasks of before these fields keep their digest.
+    scalars: tuple[Scalar, ...] = field(default=(), repr=False)
+    weight: float = field(default=1.0, repr=False)
+    """How much its speed-up counts in that of the task, beside the weights of the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +133,18 @@ class Task:
             raise ValueError(f"task {self.name}: needs a workload that is not held out")
         if len({w.name for w in self.workloads}) != len(self.workloads):
             raise ValueError(f"task {self.name}: workload names must differ")
+        if not all(w.weight > 0.0 for w in self.workloads):
+            raise ValueError(f"task {self.name}: weights of workloads are above 0")
+
+    def weight_of(self, workload: str) -> float:
+        """Return how much a workload counts; 1 for one that is not the task's own."""
+        return next((w.weight for w in self.workloads if w.name == workload), 1.0)
+
+    def scalars_of(self, workload: Workload) -> tuple[Scalar, ...]:
+        """Return a workload's scalars; one that was generated has those of the first timed one."""
+        if any(own.name == workload.name for own in self.workloads):
+            return workload.scalars
+        return next(own.scalars for own in self.workloads if not own.held_out)
 
     @property
     def digest(self) -> str:
@@ -111,4 +162,6 @@ class Task:
             *(("degenerate",) if self.admit_degenerate else ()),
             *((f"constants {self.constants!r}",) if self.constants else ()),
             *((f"least_bits {self.least_bits!r}",) if self.least_bits else ()),
+            *(f"scalars {w.name!r} {w.scalars!r}" for w in self.workloads if w.scalars),
+            *(f"weight {w.name!r} {w.weight!r}" for w in self.workloads if w.weight != 1.0),
         )

@@ -16,6 +16,8 @@ LONGEST_INSTRUCTIONS: Final = 1 << 16
 MOST_WORKLOADS: Final = 256
 LARGEST_SIZE: Final = 1 << 40
 """Of a constant that a workload overrides."""
+LARGEST_WEIGHT: Final = 1e6
+"""Of a workload; the smallest is one over it."""
 MOST_BITS: Final = 24
 """Float32's mantissa: no output in float32 has more."""
 
@@ -57,3 +59,7 @@ def check_task(task: Task) -> None:
                     "task.workloads.sizes",
                     f"{size.name} is {size.value}, expected 1 to {LARGEST_SIZE}",
                 )
+        check_count("task.workloads.scalars", len(workload.scalars), _MOST_OF_A_LIST)
+        for scalar in workload.scalars:
+            check_length("task.workloads.scalars.name", scalar.name, _LONGEST_NAME)
+        check_number("task.workloads.weight", workload.weight, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)

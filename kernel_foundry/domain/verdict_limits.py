@@ -16,6 +16,7 @@ from kernel_foundry.domain.fitness import correct_fitness
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
 from kernel_foundry.domain.profile import numbers_of
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task_limits import LARGEST_WEIGHT
 from kernel_foundry.errors import InvalidArgumentError
 
 LEAST_NS: Final = 1e-3
@@ -107,6 +108,13 @@ def _check_task(evaluation: Evaluation, task: Task) -> None:
             f"{', '.join(named)[:200]}",
             field="evaluation.workloads",
         )
+    for result in evaluation.workloads:
+        if not result.held_out and result.weight != task.weight_of(result.workload):
+            raise InvalidArgumentError(
+                f"{result.workload}: its weight is {result.weight}; the task has"
+                f" {task.weight_of(result.workload)}",
+                field="evaluation.workloads.weight",
+            )
 
 
 def _check_fitness(field: str, value: float) -> None:
@@ -126,6 +134,8 @@ def _faults(result: WorkloadResult) -> Iterator[str]:
         value = getattr(result, name)
         if value is not None and not 0 <= value <= MOST_NS:
             yield f"{name} is {value}, expected 0 to {MOST_NS:g}"
+    if not 1 / LARGEST_WEIGHT <= result.weight <= LARGEST_WEIGHT:
+        yield f"a weight is {result.weight}, expected {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
     if result.yardstick_ns is not None and not _is_time(result.yardstick_ns):
         yield f"yardstick_ns is {result.yardstick_ns}, {_EXPECTED}"
 

@@ -5,14 +5,28 @@ file is parsed, never executed.
 """
 
 import ast
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from kernel_foundry.domain.name import check_name
-from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
-from kernel_foundry.domain.task_limits import LARGEST_SIZE, MOST_BITS, MOST_WORKLOADS
+from kernel_foundry.domain.task import (
+    LONGEST_SCALAR,
+    Precision,
+    Scalar,
+    Size,
+    Task,
+    Tolerance,
+    Workload,
+)
+from kernel_foundry.domain.task_limits import (
+    LARGEST_SIZE,
+    LARGEST_WEIGHT,
+    MOST_BITS,
+    MOST_WORKLOADS,
+)
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.plan import LIBRARY_OPS, NO_LIBRARY
@@ -20,6 +34,8 @@ from kernel_foundry.shown_value import shown
 from kernel_foundry.task_source import (
     missing_names,
     parse_reference,
+    scalar_constants,
+    scalar_fault,
     size_constants,
     unknown_size,
 )
@@ -37,6 +53,8 @@ SIDECAR_KEYS: Final = (
     "instructions",
 )
 """The keys of a sidecar; docs/task-file.md explains them."""
+WORKLOAD_KEYS: Final = frozenset({"held_out", "weight"})
+"""The keys of a workload that are no constants of the task file."""
 
 _T = TypeVar("_T")
 
@@ -125,7 +143,7 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
     def setting(key: str, read: Callable[[Any], _T], default: _T) -> _T:
         return read(settings[key]) if settings.get(key) is not None else default
 
-    known = size_constants(tree)
+    known = _Constants(tree)
     whole: tuple[Workload, ...] = (Workload(name="default"),)
     precision = setting("precision", _precision, None)
     tf32 = setting("tf32", lambda value: _boolean("tf32", value), default=False)
@@ -147,7 +165,15 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
     )
 
 
-def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
+class _Constants:
+    """What a workload may override in a task file."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.sizes = size_constants(tree)
+        self.scalars = scalar_constants(tree)
+
+
+def _workloads(value: Any, known: _Constants) -> tuple[Workload, ...]:
     if not isinstance(value, list) or not 0 < len(value) <= MOST_WORKLOADS:
         raise _FieldError(
             "workloads: expected a list such as [{batch: 16, dim: 1024}], of at most"
@@ -166,24 +192,57 @@ def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
     return workloads
 
 
-def _workload(index: int, item: Any, known: Mapping[str, int]) -> Workload:
+def _workload(index: int, item: Any, known: _Constants) -> Workload:
     where = f"workloads[{index}]"
     if not isinstance(item, dict):
         raise _FieldError(f"{where}: expected sizes such as {{batch: 16}}, got {shown(item)}")
-    sizes = []
-    for name, value in item.items():
-        if name == "held_out":
-            continue
-        if name not in known:
-            raise _FieldError(f"{where}: {unknown_size(name, known)}")
-        if type(value) is not int or not 0 < value <= LARGEST_SIZE:
+    # A constant of the file may be called `weight`, and is meant then.
+    settings = WORKLOAD_KEYS - {*known.sizes, *known.scalars}
+    held_out = _boolean(f"{where}.held_out", item.get("held_out", False))
+    weight = _weight(where, item.get("weight", 1.0)) if "weight" in settings else 1.0
+    if held_out and "weight" in settings & item.keys():
+        raise _FieldError(f"{where}.weight: it is held out, so it has no time that could count")
+    given = {name: value for name, value in item.items() if name not in settings}
+    sizes, scalars = [], []
+    for name, value in given.items():
+        if name in known.scalars:
+            scalars.append(_scalar(where, name, value, known.scalars))
+        elif name not in known.sizes:
+            raise _FieldError(f"{where}: {unknown_size(name, [*known.sizes, *known.scalars])}")
+        elif type(value) is not int or not 0 < value <= LARGEST_SIZE:
             raise _FieldError(f"{where}.{name}: expected a positive integer, got {shown(value)}")
-        sizes.append(Size(name=name, value=value))
+        else:
+            sizes.append(Size(name=name, value=value))
+    names = given | {scalar.name: scalar.value for scalar in scalars}
     return Workload(
-        name=",".join(f"{size.name}={size.value}" for size in sizes) or "default",
+        name=",".join(f"{name}={value}" for name, value in names.items()) or "default",
         sizes=tuple(sizes),
-        held_out=_boolean(f"{where}.held_out", item.get("held_out", False)),
+        scalars=tuple(scalars),
+        held_out=held_out,
+        weight=weight,
     )
+
+
+def _scalar(where: str, name: str, value: Any, known: Mapping[str, object]) -> Scalar:
+    if isinstance(known[name], float) and isinstance(value, str):
+        # YAML 1.1 reads 1e-4, which has no point, as a string.
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if fault := scalar_fault(name, value, known):
+        raise _FieldError(f"{where}: {fault}")
+    if len(repr(value)) > LONGEST_SCALAR:
+        raise _FieldError(f"{where}.{name}: longer than {LONGEST_SCALAR} characters")
+    return Scalar(name=name, text=repr(value))
+
+
+def _weight(where: str, value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
+        raise _FieldError(
+            f"{where}.weight: expected a number from {1 / LARGEST_WEIGHT:g} to"
+            f" {LARGEST_WEIGHT:g}, got {shown(value)}"
+        )
+    return float(value)
 
 
 def _tolerance(value: Any) -> Tolerance | None:

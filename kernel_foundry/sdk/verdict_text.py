@@ -103,6 +103,7 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "baselines_ci95_ns": {b.name: to_plain(b.timing.ci95_ns) for b in result.baselines},
         "speedup": result.speedup,
         "speedup_interval": to_plain(result.speedup_interval),
+        "weight": result.weight,
         "traffic_bound_ns": result.traffic_bound_ns,
         "traffic_bound_share": result.traffic_bound_share,
         "arithmetic_estimate_ns": result.arithmetic_estimate_ns,

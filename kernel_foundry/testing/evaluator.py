@@ -208,7 +208,7 @@ def _swept(
         outcome=EvaluationOutcome.PASSED,
         times=ConfigurationTimes(),
         timings=tuple(
-            ConfigurationTiming(workload=w.name, timing=_timing(time_ns))
+            ConfigurationTiming(workload=w.name, timing=_timing(time_ns), weight=w.weight)
             for w in request.task.workloads
             if not w.held_out
         ),
@@ -243,6 +243,7 @@ def _result(workload: Workload, time_ns: float) -> WorkloadResult:
         workload=workload.name,
         correctness=correctness,
         timing=_timing(time_ns),
+        weight=workload.weight,
         baselines=(_baseline(),),
         traffic_bound_ns=_BOUND_NS,
         arithmetic_estimate_ns=_BOUND_NS,

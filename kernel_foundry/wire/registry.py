@@ -156,6 +156,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         sweep.ConfigurationTimes: sweep_pb2.ConfigurationTimes,
         sweep.ConfigurationTiming: sweep_pb2.ConfigurationTiming,
         sweep.SweepRequest: sweep_pb2.SweepRequest,
+        task.Scalar: task_pb2.Scalar,
         task.Size: task_pb2.Size,
         task.Task: task_pb2.Task,
         task.Tolerance: task_pb2.Tolerance,

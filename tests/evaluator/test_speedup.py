@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,21 @@ def test_the_interval_holds_the_speed_up(samples) -> None:
     assert value is not None
     assert interval is not None
     assert interval[0] <= value <= interval[1]
+
+
+@given(
+    st.lists(st.tuples(_TIMES, _TIMES), min_size=1, max_size=4),
+    st.lists(st.integers(1, 3), min_size=4, max_size=4),
+)
+def test_a_weight_counts_like_so_many_workloads(samples, weights) -> None:
+    """A workload of weight 2 is worth as much as two workloads with its times."""
+    results = [_result(*each) for each in samples]
+    weighted = tuple(replace(r, weight=float(w)) for r, w in zip(results, weights, strict=False))
+    listed = tuple(r for r, w in zip(results, weights, strict=False) for _ in range(w))
+    assert speedup_of(weighted) == pytest.approx(speedup_of(listed))
+    value, (low, high) = speedup_of(weighted) or 0.0, speedup_interval_of(weighted) or (0.0, 0.0)
+    assert low <= value * (1 + 1e-12)
+    assert value * (1 - 1e-12) <= high
 
 
 def test_the_interval_covers_the_true_speed_up_as_often_as_it_says() -> None:

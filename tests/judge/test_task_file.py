@@ -74,6 +74,34 @@ instructions: Be quick.
     assert task.instructions == "Be quick."
 
 
+def test_workloads_may_have_weights_flags_numbers_and_words(tmp_path: Path) -> None:
+    """All of them are part of the task's identity."""
+    reference = REFERENCE + "causal = False\nmode = 'sum'\nshift = -1.5\n"
+    listed = "workloads:\n  - {}\n  - {batch: 4, causal: true, mode: mean, shift: 1e-4, scale: 2}\n"
+    weighted = listed.replace("{}", "{weight: 3}")
+    task, heavier = (read_task(write(tmp_path, text, reference)) for text in (listed, weighted))
+
+    second = task.workloads[1]
+    assert second.name == "batch=4,causal=True,mode=mean,shift=0.0001,scale=2"
+    assert second.sizes == (Size(name="batch", value=4),)
+    assert {s.name: s.value for s in second.scalars} == {
+        "causal": True,
+        "mode": "mean",
+        "shift": 1e-4,
+        "scale": 2,
+    }
+    assert heavier.weight_of("default") == 3.0
+    without = replace(second, scalars=())
+    others = (heavier, replace(task, workloads=(task.workloads[0], without)))
+    assert len({task.digest, *(other.digest for other in others)}) == 3
+
+
+def test_a_file_may_call_a_size_weight(tmp_path: Path) -> None:
+    path = write(tmp_path, "workloads: [{weight: 64}]", REFERENCE + "weight = 8\n")
+    (workload,) = read_task(path).workloads
+    assert (workload.sizes, workload.weight) == ((Size(name="weight", value=64),), 1.0)
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [("auto", ()), ("none", ("none",)), ("[]", ("none",)), ("[mm, bmm]", ("mm", "bmm"))],
@@ -130,8 +158,13 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("workloads: [{batch: 1.5}]", "expected a positive integer, got 1.5"),
         ("workloads: [{batch: true}]", "expected a positive integer, got True"),
         ("workloads: [{rows: 4}]", "'rows' is no size of the task file"),
-        ("workloads: [{scale: 4}]", "'scale' is no size of the task file"),
-        ("workloads: [{twice: 4}]", "the file has: batch, dim"),
+        ("workloads: [{scale: true}]", "scale: expected a value like the file's 0.5, got True"),
+        ("workloads: [{scale: .inf}]", "scale: expected a value like the file's 0.5, got inf"),
+        ("workloads: [{scale: tiny}]", "scale: expected a value like the file's 0.5, got 'tiny'"),
+        ("workloads: [{twice: 4}]", "the file has: batch, dim, scale"),
+        ("workloads: [{weight: 0}]", "workloads[0].weight: expected a number from 1e-06 to"),
+        ("workloads: [{weight: true}]", "workloads[0].weight: expected a number from 1e-06 to"),
+        ("workloads: [{}, {batch: 4, held_out: true, weight: 2}]", "no time that could count"),
         ("workloads: [{batch: 4}, {batch: 4}]", "'batch=4' is listed twice"),
         ("workloads: [{batch: 4, held_out: true}]", "all are held out"),
         ("workloads: [{batch: 4, held_out: 1}]", "held_out: expected true or false"),

@@ -19,7 +19,7 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Sett
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
-from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
+from kernel_foundry.domain.task import Precision, Scalar, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluation_request_pb2
 from kernel_foundry.wire.message import build, from_message, read_field, to_message
@@ -33,6 +33,7 @@ _SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
 }
 _TEXT = _SCALARS[str]
+_SCALAR_TEXT = st.one_of(st.booleans(), st.floats(-1e6, 1e6), st.just("mean")).map(repr)
 
 # Types whose __post_init__ refuses most random values.
 _CONSTRAINED: dict[type, st.SearchStrategy[Any]] = {
@@ -42,7 +43,10 @@ _CONSTRAINED: dict[type, st.SearchStrategy[Any]] = {
         name=_TEXT,
         sizes=st.tuples(st.builds(Size, name=_TEXT, value=_INT64)),
         held_out=st.just(False),
+        scalars=st.tuples(st.builds(Scalar, name=_TEXT, text=_SCALAR_TEXT)),
+        weight=st.floats(min_value=1e-6, max_value=1e6),
     ),
+    Scalar: st.builds(Scalar, name=_TEXT, text=_SCALAR_TEXT),
 }
 _GIVEN = _SCALARS | _CONSTRAINED
 _OVERRIDES: dict[type, dict[str, st.SearchStrategy[Any]]] = {
@@ -78,6 +82,13 @@ def test_round_trip_keeps_every_value(kind: type, data: st.DataObject) -> None:
     value = data.draw(values_of(kind))
     sent = to_message(value, MESSAGES[kind]).SerializeToString()
     assert repr(value) == repr(from_message(kind, MESSAGES[kind].FromString(sent)))
+
+
+@given(workload=_CONSTRAINED[Workload])
+def test_a_workload_keeps_what_its_text_does_not_show(workload: Workload) -> None:
+    """Scalars and weights are no part of a workload's text, so that old tasks keep their digest."""
+    message = to_message(workload, task_pb2.Workload)
+    assert workload == from_message(Workload, message)
 
 
 def _measures(memory: int = 0) -> measures_pb2.Measures:

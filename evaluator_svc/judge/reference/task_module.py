@@ -25,7 +25,7 @@ from evaluator_svc.judge.reference.formats import is_narrow
 from evaluator_svc.sizes.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.task_source import missing_names, parse_reference
+from kernel_foundry.task_source import missing_names, override_scalars, parse_reference
 
 _CAST: Final = {
     Precision.FP32: torch.float32,
@@ -41,7 +41,7 @@ _counter = itertools.count()
 
 
 class TaskModule:
-    """The reference of one task at the sizes of one workload.
+    """The reference of one task at the sizes and with the scalars of one workload.
 
     Args:
         task: The task; its reference is executed here.
@@ -226,4 +226,4 @@ def _sized_tree(task: Task, workload: Workload) -> ast.Module:
         raise TaskInvalidError(
             f"{task.name}: no {' and no '.join(missing)} in the reference", task=task.name
         )
-    return override_places(tree, workload.sizes)
+    return override_scalars(override_places(tree, workload.sizes), task.scalars_of(workload))

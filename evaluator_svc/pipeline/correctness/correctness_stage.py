@@ -191,6 +191,7 @@ class CorrectnessStage:
             WorkloadResult(
                 workload=workload.workload,
                 held_out=workload.held_out,
+                weight=self._context.request.task.weight_of(workload.workload),
                 correctness=verdict.correctness,
                 traffic_bound_ns=workload.traffic_bound_ns,
                 arithmetic_estimate_ns=workload.arithmetic_estimate_ns,

@@ -4,7 +4,6 @@ The workload whose call takes longest stands for all. The device is held alone, 
 others' kernels would mix with these.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.profile import NEAR_BEST, HotLine, KernelProfile, Profile
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.speedup import weighted_mean
 
 
 class ProfileStage:
@@ -152,12 +152,15 @@ def leads(results: Sequence[WorkloadResult], incumbents_ns: Sequence[float]) -> 
     """
     if any(result.call_bounds_ns is None for result in results):
         return False
-    ratios = [
-        _call_ns(result) / incumbent_ns
+    compared = [
+        (_call_ns(result) / incumbent_ns, result.weight)
         for result, incumbent_ns in zip(results, incumbents_ns, strict=False)
         if incumbent_ns > 0
     ]
-    return not ratios or math.prod(ratios) ** (1 / len(ratios)) <= NEAR_BEST
+    if not compared:
+        return True
+    ratios, weights = zip(*compared, strict=True)
+    return weighted_mean(ratios, weights) <= NEAR_BEST
 
 
 def _call_ns(result: WorkloadResult) -> float:

@@ -264,7 +264,11 @@ class CandidateSweep:
                 framework_ms=max(wall_ms - spent_ms, 0.0),
             ),
             timings=tuple(
-                ConfigurationTiming(workload=w.workload, timing=timing_of(timed, is_cold=True))
+                ConfigurationTiming(
+                    workload=w.workload,
+                    timing=timing_of(timed, is_cold=True),
+                    weight=self._request.task.weight_of(w.workload),
+                )
                 for w, timed in zip(self._timed, attempt.timed, strict=True)
             ),
             resources=report.kernels,
@@ -275,7 +279,9 @@ class CandidateSweep:
 
     def _final(self, result: ConfigurationResult) -> ConfigurationResult:
         results = tuple(
-            WorkloadResult(workload=w.workload, timing=t.timing, baselines=w.baselines)
+            WorkloadResult(
+                workload=w.workload, timing=t.timing, baselines=w.baselines, weight=t.weight
+            )
             for w, t in zip(self._timed, result.timings, strict=True)
         )
         return dataclasses.replace(

@@ -62,7 +62,9 @@ def task_text(shapes: Sequence[RecordedCalls]) -> TaskText:
         {name: values[index] for name, values in sizes.items()} for index in range(len(shapes))
     ]
     kept = [w for i, w in enumerate(workloads) if w not in workloads[:i]][:_MOST_WORKLOADS]
-    settings["workloads"] = kept
+    settings["workloads"] = [
+        {**workload, **_weight(workload, workloads, shapes)} for workload in kept
+    ]
     precision = _precision(first)
     if precision is not None:
         settings["precision"] = _PRECISIONS[precision]
@@ -78,6 +80,20 @@ def task_text(shapes: Sequence[RecordedCalls]) -> TaskText:
         ],
         notes=_notes(shapes),
     )
+
+
+def _weight(
+    kept: dict[str, int], workloads: Sequence[dict[str, int]], shapes: Sequence[RecordedCalls]
+) -> dict[str, float]:
+    """The share of the program's time in the module that calls of a workload take, in per cent."""
+    total_ns = sum(_total_ns(shape) for shape in shapes)
+    own_ns = sum(_total_ns(s) for s, w in zip(shapes, workloads, strict=True) if w == kept)
+    is_only = len(workloads) == 1 or not total_ns
+    return {} if is_only else {"weight": max(round(100 * own_ns / total_ns, 1), 0.1)}
+
+
+def _total_ns(shape: RecordedCalls) -> float:
+    return len(shape.times_ns) * shape.call_ns
 
 
 def _inputs(shape: RecordedCalls) -> list[torch.Tensor]:

@@ -35,7 +35,9 @@ def _result(evaluation: Evaluation, finished_unix_s: float) -> ConfigurationResu
             benchmark_ms=taken.get("timing", 0.0),
         ),
         timings=tuple(
-            ConfigurationTiming(workload=result.workload, timing=result.timing)
+            ConfigurationTiming(
+                workload=result.workload, timing=result.timing, weight=result.weight
+            )
             for result in evaluation.workloads
             if result.timing is not None
         ),

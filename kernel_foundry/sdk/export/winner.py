@@ -117,6 +117,13 @@ def winner_of_run(foundry: Foundry, run: str) -> Winner:
             "which an exported file cannot promise: leave `constants` out of the sidecar",
             field="constants",
         )
+    scalars = sorted({s.name for w in record.task.workloads for s in w.scalars})
+    if scalars:
+        raise InvalidArgumentError(
+            f"workloads of the task differ in {', '.join(scalars)}, and an exported file is tried"
+            " on sizes alone: make a task for each value",
+            field="workloads",
+        )
     device = record.evaluation.device
     admission = foundry.admit(record.task, device=device.partition(":")[0])
     built = foundry.evaluate(

@@ -228,13 +228,15 @@ def cost_of(configuration_count: int) -> int:
 
 
 def _slowdown(evaluation: Evaluation, best: Evaluation) -> float:
-    """The geometric mean over workloads of a passed one's time over the best one's.
+    """The weighted geometric mean over workloads of a passed one's time over the best one's.
 
     Not by speed-ups: each verdict's are over baselines of its own moment.
     """
     best_ns = {w.workload: w.timing.bounds_ns for w in best.workloads if w.timing}
+    timed = [w for w in evaluation.workloads if w.timing]
     return mean_speedup(
-        [(w.timing.bounds_ns, best_ns[w.workload]) for w in evaluation.workloads if w.timing]
+        [(w.timing.bounds_ns, best_ns[w.workload]) for w in timed if w.timing],
+        [w.weight for w in timed],
     )
 
 

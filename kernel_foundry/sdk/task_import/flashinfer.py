@@ -19,7 +19,12 @@ from kernel_foundry.sdk.task_import.settings import (
     literal,
     setting_groups,
 )
-from kernel_foundry.sdk.task_import.source_text import extended
+from kernel_foundry.sdk.task_import.source_text import (
+    bound_names,
+    extended,
+    free_names,
+    parsed,
+)
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
 from kernel_foundry.shown_value import shown
 
@@ -117,9 +122,7 @@ def _values(definition: Definition, workload: Mapping[str, Any]) -> dict[str, An
         made = inputs.get(name) or {"type": "random"}
         kind = made.get("type") if isinstance(made, dict) else None
         if kind == "scalar":
-            literal(made.get("value"))
-            # As text: a number of the call, which no workload of ours may change.
-            values[f"scalar {name}"] = literal(made.get("value"))
+            values[f"scalar {name}"] = _scalar(definition.inputs[name].dtype, made.get("value"))
         elif kind == "custom" and definition.entry_point:
             values[f"kind {name}"] = "custom"
         elif kind == "random":
@@ -128,6 +131,15 @@ def _values(definition: Definition, workload: Mapping[str, Any]) -> dict[str, An
         else:
             raise NotRepresentableError(f"input {name}: values of type {shown(kind)}")
     return values
+
+
+def _scalar(dtype: str, value: Any) -> Any:
+    """A number of the call: a flag or a float, which workloads may differ in, or else a text."""
+    text = literal(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value if isinstance(value, bool) else text
+    # A whole number that is not said to have a point is no size of ours.
+    return float(value) if isinstance(value, float) or dtype.startswith("float") else text
 
 
 def _tolerance(stated: list[Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -150,8 +162,18 @@ def _is_bound(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
 
 
-def _workload_settings(definition: Definition, group: SettingGroup) -> dict[str, Any]:
+def _names(definition: Definition, group: SettingGroup) -> dict[str, str]:
+    """What each constant that workloads override is called in the task file."""
     names = {f"axis {name}": size for name, size in definition.sizes.items()}
+    scalars = [key.split()[1] for key in group.overridden if key.startswith("scalar ")]
+    taken = bound_names(parsed(definition.reference, "reference"))
+    taken |= {"made", *names.values(), *_parameters(definition)}
+    free = free_names((f"{scalar}_value" for scalar in scalars), taken)
+    return names | {f"scalar {scalar}": free[f"{scalar}_value"] for scalar in scalars}
+
+
+def _workload_settings(definition: Definition, group: SettingGroup) -> dict[str, Any]:
+    names = _names(definition, group)
     names["held_out"] = "held_out"
     listed = [{names[key]: value for key, value in one.items()} for one in group.workloads]
     return {"workloads": listed} if listed else {}
@@ -171,19 +193,22 @@ def _parameters(definition: Definition) -> list[str]:
 
 def _text(definition: Definition, group: SettingGroup) -> str:
     """The task file's text for a group of workloads."""
+    names = _names(definition, group)
+    given = {
+        key: value if isinstance(value, str) else repr(value)
+        for key, value in group.constants.items()
+    } | {key: names[key] for key in group.overridden if key.startswith("scalar ")}
     made = []
     for name, tensor in definition.inputs.items():
-        if f"scalar {name}" in group.constants:
-            made.append(group.constants[f"scalar {name}"])
+        if f"scalar {name}" in given:
+            made.append(given[f"scalar {name}"])
         elif group.constants[f"kind {name}"] == "custom":
             made.append(f'made["{name}"]')
         else:
             made.append(tensor.random())
     axes = [f'"{name}": {text}' for name, text in definition.axes.items()]
     scalars = [
-        f'"{key.split()[1]}": {text}'
-        for key, text in group.constants.items()
-        if key.startswith("scalar ")
+        f'"{key.split()[1]}": {text}' for key, text in given.items() if key.startswith("scalar ")
     ]
     call = (
         f"{definition.entry_point}({{{', '.join([*axes, *scalars])}}}, torch.get_default_device())"
@@ -211,5 +236,5 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-    sizes = {definition.sizes[key.split()[1]]: value for key, value in group.sizes.items()}
-    return extended(definition.reference, sizes, added)
+    constants = {names[key]: value for key, value in group.overridden.items()}
+    return extended(definition.reference, constants, added)

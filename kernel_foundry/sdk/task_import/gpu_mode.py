@@ -202,7 +202,7 @@ def _task_file(
     text: str, tree: ast.Module, generate: ast.FunctionDef, group: SettingGroup
 ) -> tuple[str, list[dict[str, Any]]]:
     """The text for a group of settings, and its workloads."""
-    names = free_names(group.sizes, bound_names(tree))
+    names = free_names(group.overridden, bound_names(tree))
     given = {key: literal(value) for key, value in group.constants.items()} | names
     if _SEED in keywords_of(generate):
         given[_SEED] = "random.getrandbits(31)"
@@ -226,10 +226,10 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-    sizes = {names[key]: value for key, value in group.sizes.items()}
+    constants = {names[key]: value for key, value in group.overridden.items()}
     renamed = {**names, "held_out": "held_out"}
     workloads = [{renamed[key]: value for key, value in one.items()} for one in group.workloads]
-    return extended(text, sizes, added), workloads
+    return extended(text, constants, added), workloads
 
 
 def _description(task: Mapping[str, Any]) -> str:

@@ -64,13 +64,18 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
     check_reference(text, path)
     call = _Call(parsed(text, path))
     settings = [Setting(values=call.flat(*one)) for one in _settings(files, path)]
-    for number, group in enumerate(setting_groups(settings), 1):
+    for number, group in enumerate(setting_groups(settings, splits=_may_change_weights), 1):
         yield Entry(
             source=path if number == 1 else f"{path}, settings {number}",
             name=name if number == 1 else f"{name}_{number}",
             reference=call.text_for(text, group),
             settings={"workloads": call.renamed(group)} if group.workloads else {},
         )
+
+
+def _may_change_weights(name: str, value: object) -> bool:
+    """Whether a setting may decide which parameters there are, as a flag of the constructor may."""
+    return name.startswith("init ") and isinstance(value, bool)
 
 
 def _settings(files: SuiteFiles, path: str) -> list[tuple[dict[str, Any], ...]]:
@@ -138,7 +143,7 @@ class _Call:
     def text_for(self, text: str, group: SettingGroup) -> str:
         """Return the task file's text for a group of settings."""
         names = self._names(group)
-        sizes = {names[key]: value for key, value in group.sizes.items()}
+        constants = {names[key]: value for key, value in group.overridden.items()}
         given = {key: literal(value) for key, value in group.constants.items()} | names
         original = free_names(["suite_get_inputs"], self._taken)["suite_get_inputs"]
         added = f"""
@@ -156,18 +161,18 @@ def get_init_inputs():
     bound.apply_defaults()
     return list(bound.args)
 """
-        return extended(text, sizes, added)
+        return extended(text, constants, added)
 
     def renamed(self, group: SettingGroup) -> list[dict[str, Any]]:
-        """Return the workloads of a group by the names of its sizes."""
+        """Return the workloads of a group by the names of its constants."""
         names = {**self._names(group), "held_out": "held_out"}
         return [{names[key]: value for key, value in one.items()} for one in group.workloads]
 
     def _names(self, group: SettingGroup) -> dict[str, str]:
-        """A size's name in the file, one for both parts where they always agree."""
-        every = [*group.workloads, group.sizes]
+        """A constant's name in the file, one for both parts where they always agree."""
+        every = [*group.workloads, group.overridden]
         labels = {}
-        for key in group.sizes:
+        for key in group.overridden:
             part, name = key.split()
             init, inputs = f"init {name}", f"input {name}"
             agree = all(

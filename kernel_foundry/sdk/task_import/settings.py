@@ -1,13 +1,13 @@
-"""Settings of an entry as workloads: integers become sizes of the task file, the rest stays in it.
+"""Settings of an entry as workloads: what differs becomes a constant of the task file.
 
-A task's workloads differ in sizes alone; settings that differ in anything else make tasks of their
-own.
+A task's workloads differ in sizes, flags and numbers; settings that differ in anything else make
+tasks of their own.
 """
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kernel_foundry.sdk.task_import.entry import NotRepresentableError
@@ -31,28 +31,60 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingGroup:
-    """Settings that differ in sizes alone: the workloads of one task."""
+    """Settings that differ in sizes, flags and numbers alone: the workloads of one task."""
 
     constants: Mapping[str, Any]
-    """Values that are no sizes, by name."""
-    sizes: Mapping[str, int]
-    """Values of the file's own sizes, by name: those of the first workload."""
+    """Values that all of them have, by name."""
+    overridden: Mapping[str, Any]
+    """Values of the task file's own constants, by name: those of the first workload."""
     workloads: list[dict[str, Any]] = field(default_factory=list)
-    """As a sidecar has them; empty if there are no sizes."""
+    """As a sidecar has them; empty if they do not differ."""
     is_timed: bool = True
     """Whether any of them is timed."""
 
 
-def setting_groups(settings: Iterable[Setting]) -> list[SettingGroup]:
+def setting_groups(
+    settings: Iterable[Setting], *, splits: Callable[[str, Any], bool] = lambda _name, _value: False
+) -> list[SettingGroup]:
     """Return the groups of settings, in the order in which each first appears.
 
     Where the suite times all of a group, every fourth is held out, or the last of two or three.
+
+    Args:
+        settings: All settings of an entry.
+        splits: Whether settings that differ in a flag or a number, given its name and a value,
+            make tasks of their own.
     """
     found: dict[str, list[Setting]] = {}
-    for setting in settings:
-        kind = {name: None if is_size(v) else [v] for name, v in setting.values.items()}
+    for setting in _with_floats(list(settings)):
+        kind = {
+            name: [value] if splits(name, value) else _kind(value)
+            for name, value in setting.values.items()
+        }
         found.setdefault(json.dumps(kind, sort_keys=True), []).append(setting)
     return [_group(group) for group in found.values()]
+
+
+def _kind(value: Any) -> Any:
+    """What two values have in common that one task may have in two workloads."""
+    if is_size(value):
+        return "size"
+    return type(value).__name__ if type(value) in (bool, float) else [value]
+
+
+def _with_floats(settings: list[Setting]) -> list[Setting]:
+    """Settings in which a number that has a point in one of them is a float in all."""
+    floats = {n for s in settings for n, v in s.values.items() if type(v) is float}
+    return [
+        replace(
+            setting,
+            values={
+                name: float(value) if name in floats and type(value) is int else value
+                for name, value in setting.values.items()
+            },
+        )
+        for setting in settings
+    ]
 
 
 def is_size(value: Any) -> bool:
@@ -92,11 +124,16 @@ def _check_plain(value: Any, *, depth: int) -> None:
 
 def _group(settings: list[Setting]) -> SettingGroup:
     first = next((setting for setting in settings if setting.timed), settings[0])
-    sizes = {name: value for name, value in first.values.items() if is_size(value)}
-    constants = {name: value for name, value in first.values.items() if name not in sizes}
-    timed: dict[tuple[int, ...], bool] = {}
+    overridden = {
+        name: value
+        for name, value in first.values.items()
+        if is_size(value)
+        or (type(value) in (bool, float) and any(s.values[name] != value for s in settings))
+    }
+    constants = {name: value for name, value in first.values.items() if name not in overridden}
+    timed: dict[tuple[Any, ...], bool] = {}
     for setting in settings:
-        values = tuple(setting.values[name] for name in sizes)
+        values = tuple(setting.values[name] for name in overridden)
         timed[values] = timed.get(values, False) or setting.timed
     ordered = sorted(timed, key=lambda values: not timed[values])
     held_out = {values for values in ordered if not timed[values]}
@@ -104,14 +141,14 @@ def _group(settings: list[Setting]) -> SettingGroup:
         held_out = set(ordered[_HELD_OUT_EACH - 1 :: _HELD_OUT_EACH] or ordered[-1:])
     workloads = [
         {
-            **dict(zip(sizes, values, strict=True)),
+            **dict(zip(overridden, values, strict=True)),
             **({"held_out": True} if values in held_out else {}),
         }
         for values in ordered
     ]
     return SettingGroup(
         constants=constants,
-        sizes=sizes,
-        workloads=workloads if sizes else [],
+        overridden=overridden,
+        workloads=workloads if overridden else [],
         is_timed=any(timed.values()),
     )

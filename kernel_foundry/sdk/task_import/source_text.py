@@ -101,9 +101,9 @@ def free_names(names: Iterable[str], taken: set[str]) -> dict[str, str]:
     return found
 
 
-def extended(text: str, sizes: Mapping[str, int], added: str) -> str:
-    """Return a text with sizes and `added` after it."""
-    lines = [f"{name} = {value}" for name, value in sizes.items()]
+def extended(text: str, constants: Mapping[str, int | float], added: str) -> str:
+    """Return a text with constants and `added` after it."""
+    lines = [f"{name} = {value!r}" for name, value in constants.items()]
     block = "\n".join([_ADDED, *lines])
     return f"{text.rstrip()}\n\n\n{block}\n\n\n{added.strip()}\n"
 

@@ -19,6 +19,9 @@ def _settings(task: Task) -> Iterator[tuple[str, str]]:
     if task.tolerance is not None:
         bounds = f"rtol {task.tolerance.rtol:g}, atol {task.tolerance.atol:g}"
         yield "tolerance", f"{bounds}, by hand: none was derived from the reference"
+    weights = [f"{w.weight:g} for {w.name}" for w in task.workloads if w.weight != 1.0]
+    if weights:
+        yield "weights of workloads", f"{', '.join(weights)}, by hand"
     if task.least_bits:
         yield "least_bits", f"{task.least_bits:g}, by hand"
     if task.admit_degenerate:

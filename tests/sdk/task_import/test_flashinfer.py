@@ -113,9 +113,26 @@ def test_inputs_may_be_called_as_the_reference_is(tmp_path: Path) -> None:
     module.close()
 
 
-def test_scalars_that_differ_make_tasks_of_their_own(tmp_path: Path) -> None:
+def test_scalars_that_differ_are_workloads_of_one_task(tmp_path: Path) -> None:
+    reference = REFERENCE.replace('    assert axes_and_scalars["scale"] == 0.5\n', "")
     other = _workload(4, scale={"type": "scalar", "value": 2})
-    suite = imported(tmp_path, _pack(DEFINITION, [_workload(4), other]))
+    pack = _pack({**DEFINITION, "reference": reference}, [_workload(4), other])
+    suite = imported(tmp_path, pack)
+    assert [done.workloads for done in suite.imported] == [2]
+    task = read_task(tmp_path / "out/gather_columns.py")
+    scales = []
+    for workload in task.workloads:
+        module = TaskModule(task, workload, torch.device("cpu"))
+        scales.append(module.input_values(seed=1)[2])
+        module.close()
+    assert scales == [0.5, 2.0]
+
+
+def test_whole_numbers_that_differ_make_tasks_of_their_own(tmp_path: Path) -> None:
+    """They are no sizes, which a workload may change alone."""
+    inputs = {**DEFINITION["inputs"], "scale": {"shape": None, "dtype": "int32"}}
+    scales = [_workload(4, scale={"type": "scalar", "value": value}) for value in (1, 2)]
+    suite = imported(tmp_path, _pack({**DEFINITION, "inputs": inputs}, scales))
     assert [done.task for done in suite.imported] == ["gather_columns", "gather_columns_2"]
 
 

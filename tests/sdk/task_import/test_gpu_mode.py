@@ -88,6 +88,28 @@ def test_the_judge_runs_the_produced_file(tmp_path: Path) -> None:
     module.close()
 
 
+def test_tests_with_another_flag_are_held_out(tmp_path: Path) -> None:
+    reference = (
+        REFERENCE.replace("seed: int)", "seed: int, ones: bool)")
+        .replace("torch.randn(cols", "(torch.ones if ones else torch.randn)(cols")
+        .replace(
+            "cols, generator=generator)", "cols, **({} if ones else {'generator': generator}))"
+        )
+    )
+    yaml = YAML.replace('"seed": ', '"ones": false, "seed": ', 3)
+    yaml = yaml.replace('"rows": 3, "cols": 5, "ones": false', '"rows": 3, "cols": 5, "ones": true')
+    imported(tmp_path, _suite(task_yml=yaml, reference_py=reference))
+    task = read_task(tmp_path / "out/problems_scale.py")
+    assert [(w.name, w.held_out) for w in task.workloads] == [
+        ("rows=16,cols=8,ones=False", False),
+        ("rows=32,cols=8,ones=False", False),
+        ("rows=3,cols=5,ones=True", True),
+    ]
+    module = TaskModule(task, task.workloads[2], torch.device("cpu"))
+    assert module.input_values(seed=1)[1].tolist() == [1.0] * 5
+    module.close()
+
+
 def test_tests_of_another_kind_are_named(tmp_path: Path) -> None:
     reference = REFERENCE.replace("seed: int)", "seed: int, kind: str = 'plain')")
     yaml = YAML.replace('"seed": 1}', '"seed": 1}\n  - {"rows": 3, "cols": 5, "kind": "ones"}')

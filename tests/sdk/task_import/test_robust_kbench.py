@@ -81,11 +81,29 @@ def test_the_judge_runs_the_produced_file(tmp_path: Path) -> None:
     module.close()
 
 
-def test_settings_that_differ_in_more_than_sizes_are_tasks_of_their_own(tmp_path: Path) -> None:
-    config = {**CONFIG, "multi_init_configs": [{"eps": 1e-5}, {"eps": 0.5}]}
+def test_settings_that_differ_in_a_number_are_workloads(tmp_path: Path) -> None:
+    """Also where it is written without a point in one of them."""
+    config = {**CONFIG, "multi_init_configs": [{"eps": 1e-5}, {"eps": 0}]}
     suite = imported(tmp_path, _suite(config))
-    assert [done.task for done in suite.imported] == ["tasks_scale", "tasks_scale_2"]
-    assert "eps=0.5" in (tmp_path / "out/tasks_scale_2.py").read_text()
+    assert [done.workloads for done in suite.imported] == [8]
+    task = read_task(tmp_path / "out/tasks_scale.py")
+    found = set()
+    for workload in task.workloads:
+        module = TaskModule(task, workload, torch.device("cpu"))
+        found.add(module.model.eps)
+        module.close()
+    assert found == {1e-5, 0.0}
+
+
+@pytest.mark.parametrize("values", [(True, False), ("mean", "sum")])
+def test_settings_that_may_change_weights_are_tasks_of_their_own(
+    tmp_path: Path, values: tuple[object, object]
+) -> None:
+    config = {**CONFIG, "multi_init_configs": [{"eps": value} for value in values]}
+    suite = imported(tmp_path, _suite(config))
+    names = [done.task for done in suite.imported]
+    assert names == ["tasks_scale", "tasks_scale_2", "tasks_scale_3"]
+    assert f"eps={values[1]!r}" in (tmp_path / "out/tasks_scale_3.py").read_text()
 
 
 def test_a_backward_pass_is_named_with_its_reason(tmp_path: Path) -> None:

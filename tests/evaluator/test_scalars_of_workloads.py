@@ -1,0 +1,77 @@
+"""Workloads that differ in a flag and a number, and that count by their weights."""
+
+import math
+
+import pytest
+
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.task import Scalar, Task, Workload
+
+_REFERENCE = """
+import torch
+from torch import nn
+
+ROWS = 64
+COLS = 96
+CLAMPED = False
+SLOPE = 0.5
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.clamped = CLAMPED
+        self.slope = SLOPE
+
+    def forward(self, x):
+        y = x * self.slope
+        return torch.relu(y) if self.clamped else y
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+"""
+
+_TASK = Task(
+    name="sloped",
+    reference=_REFERENCE,
+    workloads=(
+        Workload(name="default", weight=3.0),
+        Workload(
+            name="CLAMPED=True,SLOPE=-2.0",
+            scalars=(Scalar(name="CLAMPED", text="True"), Scalar(name="SLOPE", text="-2.0")),
+        ),
+    ),
+)
+
+_CANDIDATE = """```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void sloped(const float* __restrict__ x, float* __restrict__ out, int count, float slope) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i >= count) return;
+  const float y = x[i] * slope;
+  out[i] = CLAMP ? sycl::fmax(y, 0.0f) : y;
+}
+```
+
+```python
+CONST = {"CLAMP": "clamped"}
+
+def launch(x, slope, out):
+    rows, cols = x.shape
+    sloped[cdiv(rows * cols, 64), 64](x, out, rows * cols, slope)
+```
+"""
+
+
+def test_a_candidate_has_to_follow_them_and_its_speed_up_is_weighted(judged) -> None:
+    verdict = judged(_CANDIDATE, task=_TASK)
+    assert verdict.passed, verdict.findings
+    timed = [w for w in verdict.workloads if not w.held_out]
+    assert [w.weight for w in timed] == [3.0, 1.0]
+    first, second = (math.log(w.speedup) for w in timed)
+    assert verdict.speedup == pytest.approx(math.exp(0.75 * first + 0.25 * second))
+
+    ignoring = _CANDIDATE.replace("CLAMP ? sycl::fmax(y, 0.0f) : y", "y")
+    wrong = judged(ignoring.replace('CONST = {"CLAMP": "clamped"}\n', ""), task=_TASK)
+    assert wrong.outcome is EvaluationOutcome.WRONG_RESULT
