@@ -97,6 +97,8 @@ class Step:
     """An atomic that also orders what was written before it."""
     meets: bool = False
     """It exchanges values with all lanes of the sub-group, or all work-items of the group."""
+    is_uniform: bool = False
+    """The result is the same in all lanes that take part."""
     condition: tuple[int, ...] = ()
     """Values that decide whether it is done at all."""
     line: int | None = None

@@ -129,7 +129,7 @@ class ValueSources:
             is_near = step.space in _NEAR
             return step.source | (self._loaded(step) if is_near else Source.ORDER | Source.DATA)
         found = step.source | self.of(step.inputs)
-        if step.quotient >= _LANES:
+        if step.is_uniform or step.quotient >= _LANES:
             found &= ~Source.LANE
         is_merge = step.is_merge or not self._merged.isdisjoint(step.results)
         if is_merge and not step.is_float:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from evaluator_svc.diagnosis.lanes_apart import lanes_apart
 from evaluator_svc.messages.locked import CandidateFailure
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
@@ -152,6 +153,8 @@ class EvaluationDraft:
     def failed(self, failure: CandidateFailure) -> Evaluation:
         """Return the evaluation of a candidate that failed."""
         self.add_findings(failure.findings)
+        if failure.outcome is EvaluationOutcome.TIMEOUT:
+            self.add_findings(tuple(lanes_apart(self._findings)))
         return self._evaluation(failure.outcome)
 
     def passed(self) -> Evaluation:

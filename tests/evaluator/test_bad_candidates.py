@@ -161,6 +161,30 @@ def test_a_hung_kernel_costs_its_deadline_only(judged):
     assert judged.judge_process == judge
 
 
+def test_lanes_that_the_compiler_parts_are_named_where_a_kernel_does_not_end(judged):
+    """As it is written all lanes have the row of the first one; the compiler lets others wait."""
+    head = HEAD.replace("int count, int cols", "int* next, int count, int cols")
+    body = """
+  const auto sg = syclext::this_work_item::get_sub_group();
+  const int lane = sg.get_local_id()[0];
+  sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::device> queue(*next);
+  for (;;) {
+    const int row = sycl::group_broadcast(sg, lane == 0 ? queue.fetch_add(1) : 0, 0);
+    if (row >= count) return;
+    if (lane == 0) out[row] = sycl::fmax(x[row], 0.0f) * weight[row % cols];
+  }"""
+    plan = """def launch(x, weight, out):
+    rows, cols = x.shape
+    next_row = zeros(1, int32)
+    scaled_relu[2, 16](x, weight, out, next_row, rows * cols, cols)
+"""
+    limits = EvaluationLimits(build_seconds=20.0, run_seconds=0.5, timing_seconds=0.05)
+    evaluation = judged(candidate(head=head, body=body, plan=plan), limits=limits)
+    assert evaluation.outcome is EvaluationOutcome.TIMEOUT, evaluation.findings
+    found = [f for f in evaluation.findings if f.kind is FindingKind.TIME_LIMIT]
+    assert any("group_barrier" in finding.hint for finding in found), found
+
+
 def test_groups_that_wait_for_later_ones_are_found_though_all_run_at_once(judged):
     """Two of them do where there are two threads; one after the other they would wait for ever."""
     head = HEAD.replace("int count, int cols", "unsigned* begun, int count, int cols")

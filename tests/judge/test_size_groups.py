@@ -114,6 +114,13 @@ def test_sides_that_need_not_be_equal_and_are_always_are_named(task: Task, is_na
     assert any(s.startswith("side: sides of several") for s in said) is is_named
 
 
+def test_rows_that_hold_each_number_twice_are_named() -> None:
+    inputs = "torch.randn(batch, side), torch.randn(batch, side // 2).repeat(1, 2)"
+    item = _prepared(_task("x + y", inputs, given="x, y"))
+    said = untried_arguments(item.task, SizeGroups(), [item], [])
+    assert any(sentence.startswith("y: the two halves") for sentence in said)
+
+
 def test_divisors_are_kept_where_the_module_needs_them() -> None:
     task = _task("x.view(x.shape[0], 4, -1).sum(1)", "torch.randn(batch, channels)")
     by_key = {group.keys[0]: group.takes_odd for group in _found(task).groups}

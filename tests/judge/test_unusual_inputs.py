@@ -287,6 +287,23 @@ def test_tables_keep_their_pattern() -> None:
     assert bool((sparse.inputs[0] == 0).any())
 
 
+@pytest.mark.parametrize("structure", ["equal halves", "equal pairs"])
+def test_what_a_table_holds_twice_changes_alike(structure: str) -> None:
+    """Rotary tables hold each number twice, and a kernel may read one of the two."""
+    twice = ".repeat(1, 2)" if structure == "equal halves" else ".repeat_interleave(2, -1)"
+    inputs = f"[torch.randn(rows, cols), torch.randn(rows, cols // 2){twice}]"
+    prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
+    ordinary = prepared.input_set(5)
+    assert structures(ordinary.inputs[1]) == {structure}
+    changed_inputs = [with_distribution(prepared, ordinary, d).inputs for d in _OF_INPUTS]
+    for table in (table.nan_to_num() for _, table in changed_inputs):
+        left, right = table[:, ::2], table[:, 1::2]
+        both = table.chunk(2, dim=-1) if structure == "equal halves" else (left, right)
+        assert torch.equal(*both)
+    is_new = [not torch.equal(table, ordinary.inputs[1]) for _, table in changed_inputs]
+    assert sum(is_new) >= len(_OF_INPUTS) - 2  # signs stay, and FEW changes one input alone
+
+
 def test_values_stay_distinct_where_an_index_is_asked_for() -> None:
     """Fewer mantissas are more maxima, of which a kernel may name another."""
     prepared = _prepared(make_task(_LARGEST))
@@ -349,6 +366,7 @@ def test_a_structure_is_left_whole() -> None:
     assert not is_structured(torch.rand(4, 50) > 0.5)
     assert not is_structured(square)
     assert not is_structured(torch.randint(0, 9, (4, 50)))
+    assert not is_structured(torch.full((4, 50), 0.5))
 
 
 _CHANCES = """

@@ -164,6 +164,11 @@ HONEST: dict[str, tuple[Snippet, ...]] = {
             "for (int row = threadIdx.x / 32; row < n; row += 4)"
             " out[row] = __shfl_xor_sync(0xffffffffu, x[row], 1);",
         ),
+        (
+            "",
+            "for (;;) { const int row = __shfl_sync(0xffffffffu, threadIdx.x % 32 + x[n], 0);"
+            " if (row >= n) return; out[row] = __shfl_xor_sync(0xffffffffu, x[row], 1); }",
+        ),
     ),
     "object.short_place": (("", "out[(size_t)blockIdx.x * n + threadIdx.x] = x[0];"),),
     "object.unreadable": (

@@ -41,6 +41,8 @@ _ORDERING: Final = frozenset({"acquire", "release", "acq_rel", "sc"})
 _WIDE: Final = frozenset({"gpu", "sys", "gl"})
 _SHORT: Final = frozenset({"s32", "u32", "b32"})
 _WARP: Final = frozenset({"shfl", "vote", "redux", "match"})
+_OF_ALL: Final = frozenset({"bar", "barrier", "redux", "vote"})
+"""Of these all lanes that take part have the same result."""
 _ALL_LANES: Final = (-1, 0xFFFFFFFF)
 _ENDS: Final = frozenset({"ret", "exit", "trap"})
 
@@ -258,6 +260,7 @@ class _Copy:
             widens=_widens(instruction),
             quotient=_divisor(instruction),
             meets=self._meets(instruction),
+            is_uniform=self._is_uniform(instruction),
         )
 
     def _meets(self, instruction: Instruction) -> bool:
@@ -269,6 +272,12 @@ class _Copy:
         if not is_exchange or not instruction.inputs:
             return False
         return self._constant(instruction.inputs[-1]) in _ALL_LANES
+
+    def _is_uniform(self, instruction: Instruction) -> bool:
+        if instruction.opcode == "shfl":
+            is_of_one_lane = "idx" in instruction.parts and len(instruction.inputs) > 1
+            return is_of_one_lane and self._constant(instruction.inputs[1]) is not None
+        return instruction.opcode in _OF_ALL
 
     def _bound(self, instruction: Instruction) -> int:
         if instruction.opcode != "setp" or min(len(instruction.parts), len(instruction.inputs)) < 2:

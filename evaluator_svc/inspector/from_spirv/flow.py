@@ -48,6 +48,12 @@ _PLACES: Final[Mapping[int, tuple[Source, ...]]] = {
 _UNKNOWN: Final = ANY_GROUP | Source.ORDER | Source.DATA
 _COPIES: Final = frozenset({Op.U_CONVERT, Op.S_CONVERT, Op.BITCAST, Op.COPY_OBJECT})
 _MEETINGS: Final = GROUP_REDUCTIONS | GROUP_EXCHANGES
+_VOTES: Final = frozenset({*range(261, 264), *range(334, 340)})
+"""All, any, equal, broadcasts and ballots."""
+_SHUFFLES: Final = {345: 1, 5571: 0}
+"""From one lane; its value is the operand of that number, and the lane the next one."""
+_REDUCTION: Final = 0
+"""Among group operations; the others are scans."""
 _LEADING: Final = {Op.COMPOSITE_EXTRACT: 1, 82: 2, 79: 2}
 """Opcodes behind whose first operands come numbers; 82 inserts into a composite, 79 shuffles."""
 _ORDERING: Final = 0x2 | 0x4 | 0x8 | 0x10
@@ -316,12 +322,21 @@ class _Copy:
             widens=self._widens(instruction),
             quotient=self._divisor(opcode, operands),
             meets=opcode in _MEETINGS,
+            is_uniform=self._is_uniform(opcode, operands),
             pointed=inputs[:1] if opcode in _CHAINS else inputs,
         )
 
     def _is_made(self, operands: tuple[int, ...]) -> bool:
         """Return whether a choice is made already, as the compiler has it around indices."""
         return self._placement.type_of(operands[0]) == 0
+
+    def _is_uniform(self, opcode: int, operands: tuple[int, ...]) -> bool:
+        if opcode in GROUP_REDUCTIONS:
+            return operands[1:2] == (_REDUCTION,)
+        if opcode in _SHUFFLES:
+            lane = operands[_SHUFFLES[opcode] + 1 :]
+            return bool(lane) and self._placement.constant(lane[0]) >= 0
+        return opcode in _VOTES
 
     def _bound(self, opcode: int, operands: tuple[int, ...]) -> int:
         number = self._placement.constant(operands[1]) if len(operands) > 1 else -1

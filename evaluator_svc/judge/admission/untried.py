@@ -7,7 +7,8 @@ import torch
 from evaluator_svc.judge.admission.size_groups import SizeGroups
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import same_values
-from evaluator_svc.judge.tensors.structure import is_in_order
+from evaluator_svc.judge.tensors.equal_parts import equal_parts
+from evaluator_svc.judge.tensors.structure import is_in_order, is_whole
 from evaluator_svc.sizes.argument_numbers import PREFIX
 from evaluator_svc.sizes.generated_workloads import exceeded, generated_workload
 from kernel_foundry.domain.admission import WorkloadAdmission
@@ -39,6 +40,7 @@ def untried_arguments(
         *_sizes(sizes, prepared, workloads),
         *_numbers(prepared, workloads),
         *_orders(smallest),
+        *_equal_parts(smallest),
         *_changed_buffers(smallest),
     )
 
@@ -109,6 +111,23 @@ def _orders(item: PreparedWorkload) -> list[str]:
     return [
         f"{', '.join(ordered)}: all rows are in order, and candidates are tried with no others:"
         " padding is on one side, and nothing has to be sorted"
+    ]
+
+
+def _equal_parts(item: PreparedWorkload) -> list[str]:
+    """Return the inputs each of whose values a row has twice in every draw."""
+    arguments = item.shared_set(PREPARATION_SEED).arguments
+    named = zip(arguments.names, arguments.tensors, strict=True)
+    twofold = [
+        name
+        for name, tensor in named
+        if name not in item.task.constants and not is_whole(tensor) and equal_parts(tensor)
+    ]
+    if not twofold:
+        return []
+    return [
+        f"{', '.join(twofold)}: the two halves of each row, or the two numbers of each pair, are"
+        " equal, and candidates are tried with no others"
     ]
 
 

@@ -1,8 +1,8 @@
 """What binds the elements of a tensor to each other, so that a kernel may rely on it.
 
-Order, symmetry, rows that sum to one, labels: a reference's inputs promise these, where size and
-sign of ordinary values are an accident. Tensors are changed in `judge/unusual_values` and
-`draws/input_change.py`.
+Order, symmetry, rows that sum to one, equal halves, labels: a reference's inputs promise these,
+where size and sign of ordinary values are an accident. Tensors are changed in
+`judge/unusual_values` and `draws/input_change.py`.
 """
 
 import itertools
@@ -11,6 +11,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.reference.formats import FLOAT8, computable
+from evaluator_svc.judge.tensors.equal_parts import equal_parts
 
 _LEAST_SORTED: Final = 8
 """Fewest elements in order that are no accident."""
@@ -32,7 +33,9 @@ def structures(tensor: torch.Tensor) -> frozenset[str]:
         "labels": is_whole(tensor),
         "shares": sums_to_one(tensor),
     }
-    return frozenset(name for name, is_there in found.items() if is_there)
+    parts = equal_parts(tensor) if not found["labels"] else None
+    repeated = () if parts is None else (parts.value,)
+    return frozenset((*(name for name, is_there in found.items() if is_there), *repeated))
 
 
 def is_structured(tensor: torch.Tensor) -> bool:

@@ -17,6 +17,7 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.reference.integer_overflows import IntegerOverflows
+from evaluator_svc.judge.tensors.equal_parts import equal_parts, one_part, twice
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import all_finite, rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
@@ -358,8 +359,12 @@ def _where_free(
         return cycles(tensor)
     if not tensor.is_floating_point() or not tensor.numel():
         return tensor
-    result = change(tensor)
-    return result if result is tensor or keeps_structure(tensor, result) else tensor
+    parts = equal_parts(tensor)
+    part = tensor if parts is None else one_part(tensor, parts)
+    result = change(part)
+    if result is part or not keeps_structure(part, result):
+        return tensor
+    return result if parts is None else twice(result, parts)
 
 
 def _large_sign(prepared: PreparedWorkload) -> float:
