@@ -1,5 +1,6 @@
 """`kfoundry suite judge`: published kernels on a folder of tasks, in the field's numbers."""
 
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from kernel_foundry.cli.suite_show import show_numbers, show_results, write_resu
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.report.suite_report import write_results_report
 from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
+from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import read_published
 from kernel_foundry.sdk.suite.results import EntryResult
 from kernel_foundry.sdk.suite.summary import summary_of
@@ -34,7 +37,8 @@ from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write results.csv, results.json with every verdict, and KernelBench's files there.",
+    help="Write a report, results.csv, results.json and KernelBench's files there; a verdict that"
+    " is there already is not asked for again.",
 )
 @json_option
 @target_options
@@ -53,6 +57,9 @@ def judge_command(
     or JSON Lines with level_id, task_id and custom_code. A task without a kernel counts as not
     solved. Each verdict has trust foreign (docs/foreign.md). Exit code 0 when all passed, else 1.
 
+    With --out each verdict is kept in verdicts.jsonl as soon as it is there, so the same command
+    goes on after a kill. Remove that file to judge all of them anew.
+
     \b
     kfoundry suite judge level1 their_kernels --out theirs
     """  # noqa: D301  a backspace keeps click from joining the lines
@@ -70,7 +77,12 @@ def judge_command(
                 said = headline_text(verdict.speedup, verdict.speedup_interval)
         print_text(one_line(f"[{at}/{len(known)}] {name}: {said}"), err=True)
 
-    with open_foundry(**targets) as foundry:
+    with ExitStack() as held:
+        kept = None
+        if out is not None:
+            asked = f"{device}, fresh baselines" if fresh_baselines else device
+            kept = held.enter_context(closing(KeptVerdicts(out, asked)))
+        foundry = held.enter_context(open_foundry(**targets))
         results = judge_published(
             known,
             published,
@@ -78,6 +90,7 @@ def judge_command(
                 task, source, device=device, fresh_baselines=fresh_baselines
             ),
             listen,
+            kept,
         )
     summary = summary_of(results)
     found = {
@@ -93,4 +106,9 @@ def judge_command(
         show_results(console, results)
     if out is not None:
         write_results(out, results, found)
+        page = out / "report.html"
+        title = f"{kernels.name} on {tasks.name}"
+        heading = f"published kernels, judged with trust foreign · {len(known)} tasks"
+        write_results_report(results, page, title=title, heading=heading, seconds=summary.seconds)
+        print_text(page)
     return 0 if all(result.verdict is not None for result in results) else 1

@@ -1,6 +1,7 @@
-"""Writes the report of a suite as one HTML file."""
+"""Writes the results of a suite, or of published kernels, as one HTML file."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kernel_foundry.errors import InvalidArgumentError
@@ -17,10 +18,42 @@ def write_suite_report(suite: Suite, results: Sequence[EntryResult], path: Path)
     Raises:
         InvalidArgumentError: it cannot be written there.
     """
+    plan = suite.plan
+    models = ", ".join(plan.models) or "default model"
+    begun = datetime.fromtimestamp(suite.created_unix_s, tz=UTC)
+    heading = (
+        f"{plan.language.value} on {', '.join(plan.devices)} · {models} · strategy {plan.strategy}"
+        f" · {len(plan.tasks)} tasks, {plan.repeats} runs each · {begun:%Y-%m-%d %H:%M} UTC"
+    )
+    write_results_report(
+        results, path, title=plan.name, heading=heading, seconds=suite.used_seconds
+    )
+
+
+def write_results_report(
+    results: Sequence[EntryResult], path: Path, *, title: str, heading: str, seconds: float
+) -> None:
+    """Write results as one self-contained HTML file.
+
+    Args:
+        results: Of all tasks.
+        path: The file.
+        title: Of the page.
+        heading: What was run, in one line.
+        seconds: What it took.
+
+    Raises:
+        InvalidArgumentError: it cannot be written there.
+    """
     environment = report_environment()
     environment.filters |= {"share": share_text, "ratio": ratio_text, "number": number_text}
     html = environment.get_template("suite.html.j2").render(
-        suite=suite, plan=suite.plan, results=results, summary=summary_of(results), fastest=FASTEST
+        title=title,
+        heading=heading,
+        seconds=seconds,
+        results=results,
+        summary=summary_of(results),
+        fastest=FASTEST,
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

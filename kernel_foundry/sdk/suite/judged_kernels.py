@@ -15,6 +15,7 @@ from kernel_foundry.errors import (
     TaskRefusedError,
 )
 from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import PublishedKernel, kernel_for
 from kernel_foundry.sdk.suite.results import EntryResult
 from kernel_foundry.sdk.task_file import read_task
@@ -40,6 +41,7 @@ def judge_published(
     kernels: Sequence[PublishedKernel],
     judge: Judge,
     listener: Callable[[EntryResult, Evaluation | None], None],
+    kept: KeptVerdicts | None = None,
 ) -> tuple[EntryResult, ...]:
     """Return the result of each task, in order; one without a kernel counts as not solved.
 
@@ -48,30 +50,39 @@ def judge_published(
         kernels: What was published.
         judge: Gives verdicts.
         listener: Is told each result, with its verdict where there is one.
+        kept: Verdicts of before, which are taken as they are, and where new ones are added.
     """
     results = []
     for number, task in enumerate(tasks):
-        result, verdict = _judged(number, task, kernel_for(task.name, kernels), judge)
+        result, verdict = _judged(number, task, kernel_for(task.name, kernels), judge, kept)
         results.append(result)
         listener(result, verdict)
     return tuple(results)
 
 
 def _judged(
-    number: int, task: Task, kernel: PublishedKernel | None, judge: Judge
+    number: int,
+    task: Task,
+    kernel: PublishedKernel | None,
+    judge: Judge,
+    kept: KeptVerdicts | None,
 ) -> tuple[EntryResult, Evaluation | None]:
     progress = Progress()
     state, verdict = EntryState.FINISHED, None
     started = time.monotonic()
-    if kernel is None or kernel.source is None:
+    source = None if kernel is None else kernel.source
+    known = kept.find(task, source) if kept and source else None
+    if kernel is None or source is None:
         progress.reason = "there is no kernel" if kernel is None else kernel.reason
     else:
         try:
-            verdict = judge(task, kernel.source)
+            verdict = known or judge(task, source)
         except (TaskInvalidError, TaskRefusedError) as error:
             state, progress.reason = EntryState.REFUSED, error.message
         except KernelFoundryError as error:
             state, progress.reason = EntryState.FAILED, error.message
+    if kept and source and verdict and verdict is not known:
+        kept.keep(task, source, verdict)
     if verdict is not None:
         progress.device, progress.evaluations = verdict.device, 1
         if not verdict.passed:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from kernel_foundry.errors import InvalidArgumentError, TaskRefusedError
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
+from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import kernel_for, read_published
+from kernel_foundry.sdk.suite.results import EntryResult
 from kernel_foundry.sdk.suite.summary import summary_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
 
@@ -28,7 +31,7 @@ def tasks(tmp_path: Path) -> Path:
     folder = tmp_path / "tasks"
     folder.mkdir()
     for name in ("level1_19_ReLU", "level1_20_GELU", "level2_19_Fused", "softmax", "wrong"):
-        (folder / f"{name}.py").write_text(_REFERENCE)
+        (folder / f"{name}.py").write_text(f"# {name}\n{_REFERENCE}")
     return folder
 
 
@@ -123,3 +126,49 @@ def test_one_command_judges_them_all(
     assert sorted(found["verdicts"]) == ["level1_19_ReLU", "level1_20_GELU", "wrong"]
     assert found["verdicts"]["level1_19_ReLU"]["trust"] == "foreign"
     assert (out / "eval_results_level1.json").exists()
+    assert "level1_19_ReLU" in (out / "report.html").read_text()
+
+
+def test_what_was_judged_before_a_kill_is_not_judged_again(
+    tasks: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """Also where the kill has cut the last verdict short: that kernel is judged again."""
+    asked: list[str] = []
+    judge = _judge()
+
+    def count(task: Task, source: ForeignSource) -> Evaluation:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(task.name)
+        return judge(task, source)
+
+    def judged(folder: Path, device: str = "") -> tuple[EntryResult, ...]:
+        with closing(KeptVerdicts(folder, device)) as kept:
+            return judge_published(
+                read_tasks(tasks, admit_degenerate=True),
+                read_published(kernels),
+                count,
+                lambda *_: None,
+                kept,
+            )
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        judged(out)
+    assert asked == ["level1_19_ReLU", "level1_20_GELU"]
+    verdicts = out / "verdicts.jsonl"
+    verdicts.write_bytes(verdicts.read_bytes()[:-100])
+
+    asked[:] = [""]
+    with pytest.raises(KeyboardInterrupt):
+        judged(out)
+    assert asked == ["", "level1_20_GELU"]
+
+    asked[:] = ["", "", ""]
+    results = judged(out)
+    assert asked[3:] == ["level2_19_Fused", "wrong"]
+    assert [r.verdict is not None for r in results] == [True, True, False, False, False]
+
+    asked[:] = ["", "", ""]
+    judged(out, "another device")
+    assert asked[3:] == ["level1_19_ReLU", "level1_20_GELU", "level2_19_Fused", "wrong"]
