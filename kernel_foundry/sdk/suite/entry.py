@@ -35,10 +35,18 @@ class Progress:
     seconds: float = 0.0
     """Wall-clock seconds of work on it, without those of a process that was killed."""
     evaluations: int = 0
+    archived: int = 0
+    """Evaluations in the archive when it ended."""
     cost_usd: float = 0.0
     tokens: int = 0
     attempts: int = 0
     """Times that it failed for no fault of a candidate."""
+    ended_by: str = ""
+    """The `StopCause` of a run that ended; empty: not known."""
+    bound_share: float = 0.0
+    """Traffic bound over the time of its best kernel; 0: nothing passed."""
+    rounds: int = 1
+    """2 when it was given more after its share had ended it."""
     reason: str = ""
     """Why it was refused or failed."""
     degeneracies: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ Each run is an optimisation like any other (`sdk/optimization.py`), under a name
 the suite's. So a suite that was killed goes on as its runs do: what is finished in the archive is
 taken as it is, what was begun is resumed there, and nothing is judged twice. The queue on disk
 (`store/`) holds what the archive does not know: device and budget of each run, and why one was
-refused. What a run gets of the suite's budget is computed in `budget_shares.py`.
+refused. What a run gets of the suite's budget is computed in `suite_budget.py`.
 """
 
 import asyncio
@@ -44,7 +44,6 @@ from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, RunResult
 from kernel_foundry.sdk.optimization import evaluations_of_a_device, optimize, resume
 from kernel_foundry.sdk.services import Services
-from kernel_foundry.sdk.suite.budget_shares import left_of, minutes_share, share, whole_share
 from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
 from kernel_foundry.sdk.suite.progress import (
     EntryEvent,
@@ -55,6 +54,7 @@ from kernel_foundry.sdk.suite.progress import (
 from kernel_foundry.sdk.suite.starting_points import starting_points
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.sdk.suite.suite_budget import SuiteBudget
 
 MOST_ATTEMPTS: Final = 3
 """Times that a run may fail while all services answer, before it counts as failed."""
@@ -144,6 +144,7 @@ class _SuiteRun:
         self._suite = suite
         self._plan = suite.plan
         self._devices = devices
+        self._budget = SuiteBudget(suite, len(devices))
         self._listener = listener
         self._waiting = deque(e for e in suite.entries if e.state is EntryState.WAITING)
         self._begun = {
@@ -176,38 +177,22 @@ class _SuiteRun:
         if self._begun[device]:
             return self._begun[device].popleft()
         if not self._waiting:
-            return None
-        budget = self._budget()
+            return self._given_more(device)
+        budget = self._budget.for_waiting(len(self._waiting), self._used_s())
         if budget is None:
             return None
         entry = self._waiting.popleft()
         entry.progress.device, entry.progress.budget = device, budget
         return entry
 
-    def _budget(self) -> RunBudget | None:
-        """What the next waiting run gets; None where the suite's budget is used up."""
-        each, whole = self._plan.each, self._plan.whole
-        waiting = len(self._waiting)
-        ended = [e.progress for e in self._suite.entries if e.has_ended]
-        begun = [e.progress.budget for e in self._suite.entries if e.state is EntryState.BEGUN]
-        usd = left_of(
-            whole.cost_usd, sum(p.cost_usd for p in ended), sum(b.cost_usd or 0.0 for b in begun)
-        )
-        tokens = left_of(
-            whole.tokens, sum(p.tokens for p in ended), sum(b.tokens or 0 for b in begun)
-        )
-        minutes = left_of(None if whole.hours is None else 60 * whole.hours, self._used_s() / 60, 0)
-        given = RunBudget(
-            evaluations=each.evaluations,
-            minutes=minutes_share(
-                minutes, each.minutes, waiting=waiting, workers=len(self._devices)
-            ),
-            cost_usd=share(usd, each.cost_usd, waiting),
-            tokens=whole_share(tokens, each.tokens, waiting),
-            requests_per_minute=each.requests_per_minute,
-        )
-        is_used_up = 0 in (given.minutes, given.cost_usd, given.tokens)
-        return None if is_used_up else given
+    def _given_more(self, device: str) -> SuiteEntry | None:
+        """A run of the device that goes on with what others left; None: there is none."""
+        found = self._budget.with_more(device, self._used_s())
+        if found is None:
+            return None
+        entry, budget = found
+        entry.progress.budget, entry.progress.rounds = budget, 2
+        return entry
 
     async def _work(self, entry: SuiteEntry) -> None:
         """Make one run, however often a service goes away meanwhile."""
@@ -280,13 +265,14 @@ class _SuiteRun:
             self._take(entry, ended)
             return
         _check_own(entry, found)
-        if found.state is RunState.FINISHED:
+        is_given_more = progress.rounds > 1 and found.evaluation_count == progress.archived
+        if found.state is RunState.FINISHED and not is_given_more:
             await self._take_finished(entry, found)
             return
         ended = await resume(
             self._services,
             entry.run,
-            budget=Budget() if found.budget else budget,
+            budget=Budget() if found.budget and not is_given_more else budget,
             limits=plan.limits,
             in_flight=plan.in_flight,
             judging=evaluations_of_a_device(plan.language),
@@ -298,6 +284,9 @@ class _SuiteRun:
         entry.progress.evaluations = ended.spent.evaluations
         entry.progress.cost_usd = ended.spent.cost_usd
         entry.progress.tokens = ended.spent.tokens
+        entry.progress.archived = ended.run.evaluation_count
+        entry.progress.ended_by = ended.cause.value
+        entry.progress.bound_share = ended.spent.traffic_bound_share
 
     async def _take_finished(self, entry: SuiteEntry, run: Run) -> None:
         """Take what a run came to whose end was not recorded here: this process was killed."""

@@ -3,7 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_foundry.sdk.suite.budget_shares import left_of, minutes_share, share, whole_share
+from kernel_foundry.sdk.suite.budget_shares import (
+    is_worth_going_on,
+    left_of,
+    minutes_share,
+    more,
+    possible_gain,
+    share,
+    whole_share,
+)
 
 AMOUNTS = st.floats(0.01, 1e6)
 
@@ -44,6 +52,20 @@ def test_without_a_whole_each_run_has_its_own() -> None:
     assert share(None, None, 3) is None
     assert whole_share(7, None, 2) == 3
     assert whole_share(1, None, 2) == 0
+
+
+@given(left=AMOUNTS, used=AMOUNTS, shares=st.lists(st.floats(0, 0.99), min_size=1, max_size=9))
+def test_more_for_all_is_what_is_left_and_the_most_for_who_may_gain_most(
+    left: float, used: float, shares: list[float]
+) -> None:
+    gains = [possible_gain(bound_share) for bound_share in shares]
+    parts = [gain / sum(gains) for gain in gains]
+    given = [more(left, None, first=used, used=used, part=part) or 0.0 for part in parts]
+    assert sum(given) <= (used * len(shares) + left) * (1 + 1e-9)
+    assert given[shares.index(min(shares))] == max(given)
+    assert more(left, used, first=used, used=used, part=1.0) == used
+    assert not is_worth_going_on(used, first=used, used=used)
+    assert possible_gain(1.0) == possible_gain(1.2) == 0.0
 
 
 @given(

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ import pytest
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.device import Capabilities
+from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest, TokenUsage
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
@@ -23,6 +25,7 @@ from kernel_foundry.errors import (
     TaskInvalidError,
 )
 from kernel_foundry.process_identity import new_holder
+from kernel_foundry.sdk.loop.progress import VerdictEvent
 from kernel_foundry.sdk.suite import suite_run
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.plan import WholeBudget
@@ -30,6 +33,7 @@ from kernel_foundry.sdk.suite.progress import EntryEvent, RunEvent, SuiteEvent
 from kernel_foundry.sdk.suite.starting_points import check_start_from
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
+from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.sdk.suite.small_suite import EVALUATIONS, TwoDevices, plan_of, services_in, work
 
@@ -155,6 +159,47 @@ async def test_a_suite_keeps_to_its_budget_and_goes_on_with_more(tmp_path: Path)
     shares = [entry.progress.budget.cost_usd for entry in suite.entries if entry.has_ended]
     assert max(share or 0.0 for share in shares) <= 0.2
     assert suite.entries[0].progress.budget.cost_usd == pytest.approx(0.05)
+
+
+class _KilledError(Exception):
+    """Nobody handles it."""
+
+
+class _AtTheBound(FakeEvaluator):
+    """Every kernel of `t1` is at its traffic bound, and those of others are far from it."""
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        verdict = await super().evaluate(request)
+        (result,) = verdict.workloads
+        assert result.timing is not None
+        bound_ns = result.timing.median_ns if request.task.name == "t1" else 1.0
+        return replace(verdict, workloads=(replace(result, traffic_bound_ns=bound_ns),))
+
+
+async def test_what_a_run_at_its_bound_leaves_goes_to_one_that_may_gain(tmp_path: Path) -> None:
+    """Also when the suite is killed while that run goes on."""
+    services = services_in(tmp_path, evaluator=_AtTheBound(), generator=_Paid())
+    plan = plan_of(2, whole=WholeBudget(cost_usd=0.6), each=RunBudget(evaluations=100))
+    in_more: list[str] = []
+
+    def listen(event: SuiteEvent) -> None:
+        if isinstance(event, RunEvent) and event.entry.progress.rounds == 2:
+            if isinstance(event.event, VerdictEvent):
+                in_more.append(event.event.candidate.digest)
+            if len(in_more) == 3:
+                raise _KilledError
+
+    with pytest.raises(_KilledError):
+        await work(tmp_path, plan, services, listen)
+    suite = await work(tmp_path, plan, services)
+    first, second = (entry.progress for entry in suite.entries)
+    assert (first.ended_by, second.ended_by) == ("cost", "traffic_bound")
+    assert (first.rounds, second.rounds) == (2, 1)
+    assert second.cost_usd < 0.2
+    assert first.budget.cost_usd == pytest.approx(0.6 - second.cost_usd)
+    assert 0.5 <= suite.cost_usd <= 0.6 + 4 * 0.02
+    judged = await archived(tmp_path, "small.t0")
+    assert len(judged) == len(set(judged)) > first.evaluations // 2
 
 
 async def test_runs_wait_when_the_budget_is_used_up(tmp_path: Path) -> None:
