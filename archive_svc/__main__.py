@@ -4,7 +4,8 @@ import click
 
 from archive_svc.app import serve
 from kernel_foundry import paths
-from kernel_foundry.rpc.process import child_option, run, security_options
+from kernel_foundry.rpc.metrics import Metrics
+from kernel_foundry.rpc.process import child_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S
 
@@ -17,11 +18,16 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
-@security_options
+@service_options
 @child_option
-def main(listen: str, store: str, grace: float, security: ServerSecurity) -> None:
+def main(
+    listen: str, store: str, grace: float, security: ServerSecurity, metrics: Metrics | None
+) -> None:
     """Serve the archive until SIGTERM or SIGINT."""
-    run(serve(listen=listen, store_url=store, grace_s=grace, security=security))
+    serving = serve(
+        listen=listen, store_url=store, grace_s=grace, security=security, metrics=metrics
+    )
+    run(serving, "archive")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from kernel_foundry.rpc import server
+from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.security import ServerSecurity
 
 
@@ -12,6 +13,7 @@ async def serve(
     store_url: str,
     grace_s: float = server.GRACE_S,
     security: ServerSecurity = server.NO_SECURITY,
+    metrics: Metrics | None = None,
 ) -> None:
     """Serve the archive on the store at `store_url` until SIGTERM or SIGINT.
 
@@ -21,5 +23,9 @@ async def serve(
         InvalidArgumentError: the address needs more security than is given.
     """
     await server.serve(
-        [archive_service(LocalArchive(store_url))], listen, grace_s=grace_s, security=security
+        [archive_service(LocalArchive(store_url))],
+        listen,
+        grace_s=grace_s,
+        security=security,
+        metrics=metrics,
     )

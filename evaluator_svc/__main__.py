@@ -10,7 +10,8 @@ import click
 
 from evaluator_svc.app import serve
 from evaluator_svc.settings import EvaluatorSettings
-from kernel_foundry.rpc.process import child_option, run, security_options
+from kernel_foundry.rpc.metrics import Metrics
+from kernel_foundry.rpc.process import child_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S
 
@@ -30,7 +31,7 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
-@security_options
+@service_options
 @child_option
 def main(
     listen: str,
@@ -39,6 +40,7 @@ def main(
     unsafe_no_sandbox: bool,
     grace: float,
     security: ServerSecurity,
+    metrics: Metrics | None,
 ) -> None:
     """Serve an evaluator until SIGTERM or SIGINT."""
     settings = EvaluatorSettings.from_environment(os.environ)
@@ -48,7 +50,10 @@ def main(
         threads=settings.threads if threads is None else threads,
         unsafe_no_sandbox=unsafe_no_sandbox or settings.unsafe_no_sandbox,
     )
-    run(serve(listen=listen, settings=settings, grace_s=grace, security=security))
+    serving = serve(
+        listen=listen, settings=settings, grace_s=grace, security=security, metrics=metrics
+    )
+    run(serving, "evaluator")
 
 
 if __name__ == "__main__":

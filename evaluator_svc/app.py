@@ -4,6 +4,7 @@ from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.rpc import server
+from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.security import ServerSecurity
 
 
@@ -13,6 +14,7 @@ async def serve(
     settings: EvaluatorSettings,
     grace_s: float = server.GRACE_S,
     security: ServerSecurity = server.NO_SECURITY,
+    metrics: Metrics | None = None,
 ) -> None:
     """Serve an evaluator until SIGTERM or SIGINT.
 
@@ -22,5 +24,9 @@ async def serve(
         InvalidArgumentError: the address needs more security than is given.
     """
     await server.serve(
-        [evaluator_service(LocalEvaluator(settings))], listen, grace_s=grace_s, security=security
+        [evaluator_service(LocalEvaluator(settings))],
+        listen,
+        grace_s=grace_s,
+        security=security,
+        metrics=metrics,
     )

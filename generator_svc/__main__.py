@@ -6,7 +6,8 @@ import click
 
 from generator_svc.app import serve
 from kernel_foundry import paths
-from kernel_foundry.rpc.process import child_option, run, security_options
+from kernel_foundry.rpc.metrics import Metrics
+from kernel_foundry.rpc.process import child_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S
 
@@ -37,7 +38,7 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
-@security_options
+@service_options
 @child_option
 def main(
     listen: str,
@@ -46,18 +47,19 @@ def main(
     prompts: Path | None,
     grace: float,
     security: ServerSecurity,
+    metrics: Metrics | None,
 ) -> None:
     """Serve the generator until SIGTERM or SIGINT."""
-    run(
-        serve(
-            listen=listen,
-            store_url=store_url,
-            exchanges=exchanges,
-            prompts=prompts,
-            grace_s=grace,
-            security=security,
-        )
+    serving = serve(
+        listen=listen,
+        store_url=store_url,
+        exchanges=exchanges,
+        prompts=prompts,
+        grace_s=grace,
+        security=security,
+        metrics=metrics,
     )
+    run(serving, "generator")
 
 
 if __name__ == "__main__":

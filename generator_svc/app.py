@@ -6,6 +6,7 @@ from generator_svc.assembly import assemble
 from generator_svc.experience_service import experience_service
 from generator_svc.service import generator_service
 from kernel_foundry.rpc import server
+from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.security import ServerSecurity
 
 
@@ -17,6 +18,7 @@ async def serve(
     prompts: Path | None = None,
     grace_s: float = server.GRACE_S,
     security: ServerSecurity = server.NO_SECURITY,
+    metrics: Metrics | None = None,
 ) -> None:
     """Serve the generator until SIGTERM or SIGINT.
 
@@ -27,6 +29,7 @@ async def serve(
         prompts: Folder of a user's own prompt templates.
         grace_s: How long calls in flight may take to finish at the end.
         security: Who may connect.
+        metrics: Counts calls; None: nobody does.
 
     Raises:
         LlmConfigurationError: a template of `prompts` cannot be read.
@@ -35,4 +38,4 @@ async def serve(
     """
     parts = assemble(store_url=store_url, exchanges=exchanges, prompts=prompts)
     services = [generator_service(parts.generator), experience_service(parts.experience)]
-    await server.serve(services, listen, grace_s=grace_s, security=security)
+    await server.serve(services, listen, grace_s=grace_s, security=security, metrics=metrics)

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import grpc
 
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
+from kernel_foundry.rpc.handler_wrap import code_name, wrapped
 from kernel_foundry.rpc.interceptor import abort
 from kernel_foundry.rpc.method_roles import needed_role
 from kernel_foundry.rpc.tokens import TokenFile
@@ -23,7 +24,6 @@ _BEARER: Final = "Bearer "
 _LONGEST_ID: Final = 200
 _OK: Final = "OK"
 _CANCELLED: Final = "CANCELLED"
-_CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
 class AuditLog:
@@ -116,7 +116,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                 answer = await answering(request, context)
                 outcome = _OK
             except Exception:
-                outcome = _code_name(context.code())
+                outcome = code_name(context.code())
                 raise
             finally:
                 note(request, outcome)
@@ -129,14 +129,14 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                     yield answer
                 outcome = _OK
             except Exception:
-                outcome = _code_name(context.code())
+                outcome = code_name(context.code())
                 raise
             finally:
                 note(request, outcome)
 
         answering: Any = handler.unary_unary
         streaming: Any = handler.unary_stream
-        return _like(handler, unary, stream) or handler
+        return wrapped(handler, unary, stream) or handler
 
 
 def _refusing(handler: "_Handler", error: KernelFoundryError, method: str) -> "_Handler":
@@ -149,22 +149,8 @@ def _refusing(handler: "_Handler", error: KernelFoundryError, method: str) -> "_
         await abort(context, error, method)
         yield  # never reached: it makes this a stream
 
-    refusing = _like(handler, refuse, refuse_stream, reads=False)
+    refusing = wrapped(handler, refuse, refuse_stream, reads=False)
     return refusing or grpc.stream_stream_rpc_method_handler(refuse_stream)  # reflection
-
-
-def _like(handler: "_Handler", unary: Any, stream: Any, *, reads: bool = True) -> "_Handler | None":
-    """A handler of a kind as another, by one of two functions; None: it is neither kind."""
-    read = handler.request_deserializer if reads else None
-    if handler.unary_unary is not None:
-        return grpc.unary_unary_rpc_method_handler(
-            unary, request_deserializer=read, response_serializer=handler.response_serializer
-        )
-    if handler.unary_stream is not None:
-        return grpc.unary_stream_rpc_method_handler(
-            stream, request_deserializer=read, response_serializer=handler.response_serializer
-        )
-    return None
 
 
 def _request_id(request: Any) -> str:
@@ -174,10 +160,6 @@ def _request_id(request: Any) -> str:
         if isinstance(found, str) and found:
             return found
     return ""
-
-
-def _code_name(code: Any) -> str:
-    return _CODES.get(getattr(code, "value", (code,))[0], "UNKNOWN")
 
 
 def _presented(details: grpc.HandlerCallDetails) -> str:

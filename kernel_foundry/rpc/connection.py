@@ -21,6 +21,7 @@ from kernel_foundry.rpc.bounded_reader import MalformedMessage, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.security import ClientSecurity
 from kernel_foundry.rpc.status import from_rpc_error
+from kernel_foundry.tracing import trace_headers
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -132,7 +133,7 @@ class Connection:
             request: Its request.
             timeout_s: Deadline of the whole stream; None for one without end.
         """
-        call = method(request, timeout=timeout_s, metadata=self._metadata)
+        call = method(request, timeout=timeout_s, metadata=(*self._metadata, *trace_headers()))
         try:
             async for response in call:
                 yield self._checked(response)
@@ -171,7 +172,9 @@ class Connection:
         self, method: _Method[Request, Response], request: Request, timeout_s: float
     ) -> Response:
         try:
-            response = await method(request, timeout=timeout_s, metadata=self._metadata)
+            response = await method(
+                request, timeout=timeout_s, metadata=(*self._metadata, *trace_headers())
+            )
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._target) from error
         return self._checked(response)

@@ -11,14 +11,19 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from kernel_foundry.errors import KernelFoundryError, StatusCode
-from kernel_foundry.printable import LineFormatter, print_safely
+from kernel_foundry.printable import print_safely
+from kernel_foundry.rpc.log_lines import log_formatter
+from kernel_foundry.rpc.metrics import serve_metrics
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.scratch import remove_leftovers, remove_own
+from kernel_foundry.tracing import begin_tracing
+
+T = TypeVar("T")
 
 _BAD_INPUT = 2
 _MISSING_PART = 3
@@ -41,8 +46,12 @@ def child_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say who may connect; the command gets them as `security`."""
+def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of every service.
+
+    They say who may connect, and whether calls are counted; the command gets `security` and
+    `metrics`.
+    """
 
     @functools.wraps(command)
     def secured(
@@ -52,6 +61,7 @@ def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
         tokens: Path | None,
         audit_log: Path | None,
         insecure: bool,
+        metrics: str,
         **rest: Any,
     ) -> Any:
         security = ServerSecurity(
@@ -62,7 +72,11 @@ def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
             audit_log=audit_log,
             insecure=insecure,
         )
-        return command(security=security, **rest)
+        return command(
+            security=security,
+            metrics=_ending(lambda: serve_metrics(metrics, security)) if metrics else None,
+            **rest,
+        )
 
     def file(name: str, help_text: str) -> Callable[..., Any]:
         variable = f"KERNEL_FOUNDRY_{name.upper().replace('-', '_')}"
@@ -82,6 +96,12 @@ def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
         file("tokens", "File of `kfoundry token`; calls over TCP show one of its tokens."),
         file("audit-log", "File that gets a JSON line for each call."),
         insecure,
+        click.option(
+            "--metrics",
+            default="",
+            metavar="HOST:PORT",
+            help="Answer Prometheus there; needs the extra `observability`.",
+        ),
     )
     made: Callable[..., Any] = secured
     for option in reversed(options):
@@ -103,19 +123,29 @@ def _watch_input() -> None:
     os._exit(1)  # its own children end with it
 
 
-def run(serving: Coroutine[Any, Any, None]) -> None:
+def run(serving: Coroutine[Any, Any, None], service: str) -> None:
     """Run `serving` to its end; our own failure ends the process with its message.
 
     The exit status is 2 for a wrong argument and 3 for something that is missing here.
+
+    Args:
+        serving: The service's life.
+        service: Its name in traces.
     """
     print_safely()
     handler = logging.StreamHandler()
-    handler.setFormatter(LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_ending(log_formatter))
     logging.basicConfig(handlers=[handler])
     logging.getLogger("kernel_foundry").setLevel(logging.INFO)
     remove_leftovers()
+    _ending(lambda: begin_tracing(service))
+    _ending(lambda: asyncio.run(serving))
+
+
+def _ending(work: Callable[[], T]) -> T:
+    """Return what `work` gives; an error of ours ends the process with its message."""
     try:
-        asyncio.run(serving)
+        return work()
     except KernelFoundryError as error:
         sys.stderr.write(f"error: {error.message}\n")
         is_bad_input = error.code is StatusCode.INVALID_ARGUMENT

@@ -19,8 +19,11 @@ from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.rpc.access import AccessInterceptor, AuditLog
 from kernel_foundry.rpc.interceptor import ErrorInterceptor
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
+from kernel_foundry.rpc.metrics import Metrics
+from kernel_foundry.rpc.observation import ObservationInterceptor
 from kernel_foundry.rpc.security import ServerSecurity, is_unix
 from kernel_foundry.rpc.tokens import TokenFile
+from kernel_foundry.tracing import is_tracing
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +59,7 @@ async def serve(
     *,
     grace_s: float = GRACE_S,
     security: ServerSecurity = NO_SECURITY,
+    metrics: Metrics | None = None,
 ) -> None:
     """Serve `services` at `listen` until SIGTERM or SIGINT, then stop gracefully.
 
@@ -74,7 +78,9 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     try:
-        async with running(services, listen, grace_s=grace_s, security=security) as target:
+        async with running(
+            services, listen, grace_s=grace_s, security=security, metrics=metrics
+        ) as target:
             _log.info("serving %s at %s", ", ".join(s.name for s in services), target)
             await stop.wait()
     except asyncio.CancelledError:
@@ -90,6 +96,7 @@ async def running(
     *,
     grace_s: float = GRACE_S,
     security: ServerSecurity = NO_SECURITY,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[str]:
     """Run a server for `services`; yield its target once they are SERVING.
 
@@ -98,6 +105,7 @@ async def running(
         listen: `unix:/path` or `host:port`; port 0 takes a free one.
         grace_s: How long calls in flight may take to finish at the end.
         security: Who may connect.
+        metrics: Counts calls; None: nobody does.
 
     Raises:
         ServiceUnavailableError: the address cannot be bound.
@@ -111,8 +119,10 @@ async def running(
     audits = tokens is not None or credentials is not None or security.audit_log is not None
     audit = AuditLog(security.audit_log)
     guards = (AccessInterceptor(tokens, audit),) if audits else ()
+    is_observed = metrics is not None or is_tracing()
+    observers = (ObservationInterceptor(metrics),) if is_observed else ()
     server = grpc.aio.server(
-        interceptors=(*guards, ErrorInterceptor()),
+        interceptors=(*observers, *guards, ErrorInterceptor()),
         # Without the second option two servers share a port and each gets half of the calls.
         options=(*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0), _HANDSHAKE),
     )

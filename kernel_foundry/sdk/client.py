@@ -49,6 +49,7 @@ from kernel_foundry.sdk.verification.verify import (
     verification,
 )
 from kernel_foundry.text_file import read_text_file
+from kernel_foundry.tracing import begin_tracing
 
 T = TypeVar("T")
 
@@ -62,7 +63,11 @@ def _ignore(_result: ConfigurationResult | CaseResult) -> None:
 
 
 def connect(targets: Targets = Targets()) -> "Foundry":  # noqa: B008  frozen, a plain value
-    """Return a `Foundry` on services at `targets`; by default all run in this process."""
+    """Return a `Foundry` on services at `targets`; by default all run in this process.
+
+    Traces begin where `KERNEL_FOUNDRY_TRACES` asks for them (docs/observability.md).
+    """
+    begin_tracing("loop")
     return Foundry(targets)
 
 

@@ -50,6 +50,7 @@ from kernel_foundry.sdk.loop.proposal_queue import ProposalQueue
 from kernel_foundry.sdk.loop.proposer import PendingProposal, Proposer
 from kernel_foundry.sdk.loop.run_steering import RunSteering
 from kernel_foundry.sdk.loop.sweeping import Sweeper, cost_of
+from kernel_foundry.tracing import add_stages
 
 UNJUDGED_BEFORE_GIVING_UP = 8
 """Consecutive out-of-memory evaluations before the run fails."""
@@ -256,22 +257,26 @@ class Evolution:
         """Judge until the budget is used up or every proposer has ended."""
         while (pending := await queue.take()) is not None:
             if self._meter.is_spoken_for:
+                pending.trace.end(outcome="dropped")
                 continue
             with self._meter.judging(1):
                 judged = await self._judge(pending)
                 if judged is None:
                     continue
                 if pending.selection is not None:
-                    await self._generator.report(
-                        ProposalOutcome(
-                            run=self._run.spec.name,
-                            selection=pending.selection,
-                            candidate=pending.candidate,
-                            evaluation=judged.evaluation,
+                    with pending.trace.step("report"):
+                        await self._generator.report(
+                            ProposalOutcome(
+                                run=self._run.spec.name,
+                                selection=pending.selection,
+                                candidate=pending.candidate,
+                                evaluation=judged.evaluation,
+                            )
                         )
-                    )
                 is_elite = judged.result.status is not AddStatus.NOT_ADDED
-                await self._sweep(pending.candidate, judged.evaluation, is_elite=is_elite)
+                with pending.trace.step("sweep"):
+                    await self._sweep(pending.candidate, judged.evaluation, is_elite=is_elite)
+            pending.trace.end(outcome=judged.evaluation.outcome.value)
             if self._meter.stop_cause() is not None:
                 queue.end()
 
@@ -292,6 +297,7 @@ class Evolution:
                     **error.metadata,
                 ) from error
             self._listener(LostCandidateEvent(candidate=pending.candidate, reason=error.message))
+            pending.trace.end(outcome=error.reason)
             if pending.selection is not None:
                 await self._archive.drop_selection(self._run.spec.name, pending.selection)
             return None
@@ -307,7 +313,9 @@ class Evolution:
         candidate, unreadable = pending.candidate, pending.failure
         if not unreadable:
             try:
-                evaluation = await self._evaluate(candidate.source)
+                with pending.trace.step("evaluate"):
+                    evaluation = await self._evaluate(candidate.source)
+                    add_stages([(stage.stage, stage.wall_ms) for stage in evaluation.stages])
             except InvalidArgumentError as error:
                 if error.metadata.get("field") != "source":
                     raise
@@ -316,9 +324,10 @@ class Evolution:
             spec = self._run.spec
             evaluation = unreadable_candidate(candidate.digest, unreadable, spec.task, spec.device)
         request_id = uuid.uuid4().hex
-        return await self._add(
-            candidate, evaluation, request_id=request_id, selection=pending.selection
-        )
+        with pending.trace.step("archive"):
+            return await self._add(
+                candidate, evaluation, request_id=request_id, selection=pending.selection
+            )
 
     async def _evaluate(
         self,

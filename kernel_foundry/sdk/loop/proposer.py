@@ -8,12 +8,18 @@ from kernel_foundry.domain.archive import RunSpec, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import BudgetCaps, Proposal, ProposalRequest
-from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError, ServiceUnavailableError
+from kernel_foundry.errors import (
+    KernelFoundryError,
+    LlmQuotaError,
+    LlmUnavailableError,
+    ServiceUnavailableError,
+)
 from kernel_foundry.ports import Archive, Generator
 from kernel_foundry.sdk.loop.budget import StopCause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
 from kernel_foundry.sdk.loop.proposal_queue import ProposalQueue
 from kernel_foundry.sdk.loop.run_steering import RunSteering
+from kernel_foundry.tracing import NO_TRACE, Trace
 
 REPEATS_BEFORE_EXHAUSTED = 40
 """Proposals in a row that were judged before; then the search space counts as used up."""
@@ -34,6 +40,8 @@ class PendingProposal:
     """Number of the selection that it answers; None for what the run is begun with."""
     failure: str = ""
     """Why the reply holds no candidate; empty when it does."""
+    trace: Trace = NO_TRACE
+    """Of the proposal, from its selection to its place in the archive."""
 
 
 class Proposer:
@@ -103,6 +111,7 @@ class Proposer:
                 self._repeats += 1
                 assert pending.selection is not None  # a proposal answers one
                 await self._archive.drop_selection(self._spec.name, pending.selection)
+                pending.trace.end(outcome="known")
                 if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
                     self.dried_up = StopCause.EXHAUSTED
                 continue
@@ -123,11 +132,14 @@ class Proposer:
 
     async def _propose(self, admission: Admission) -> PendingProposal:
         spec, used = self._spec, self._meter.used
-        selection = await self._archive.select(spec.name, strategy=spec.strategy)
+        trace = Trace("proposal", {"run": spec.name, "task": spec.task.name})
         try:
-            proposal = await self._generator.propose(self._request(admission, selection))
-        except (LlmQuotaError, LlmUnavailableError, ServiceUnavailableError):
-            await self._archive.drop_selection(spec.name, selection.sequence)
+            with trace.step("select"):
+                selection = await self._archive.select(spec.name, strategy=spec.strategy)
+            with trace.step("propose"):
+                proposal = await self._proposal(admission, selection)
+        except KernelFoundryError as error:
+            trace.end(outcome=error.reason)
             raise
         for usage in proposal.usage:
             used.cost_usd += usage.cost_usd
@@ -135,8 +147,18 @@ class Proposer:
             used.tokens += usage.input_tokens + usage.output_tokens
         candidate = candidate_of(proposal, selection, spec.language)
         return PendingProposal(
-            candidate=candidate, selection=selection.sequence, failure=proposal.failure
+            candidate=candidate,
+            selection=selection.sequence,
+            failure=proposal.failure,
+            trace=trace,
         )
+
+    async def _proposal(self, admission: Admission, selection: Selection) -> Proposal:
+        try:
+            return await self._generator.propose(self._request(admission, selection))
+        except (LlmQuotaError, LlmUnavailableError, ServiceUnavailableError):
+            await self._archive.drop_selection(self._spec.name, selection.sequence)
+            raise
 
     def _request(self, admission: Admission, selection: Selection) -> ProposalRequest:
         spec, budget, used = self._spec, self._meter.budget, self._meter.used

@@ -1,0 +1,37 @@
+"""Handlers of gRPC methods put into others, for interceptors."""
+
+from typing import Any, Final, TypeAlias
+
+import grpc
+
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+_CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
+
+
+def wrapped(
+    handler: "_Handler", unary: Any, stream: Any, *, reads: bool = True
+) -> "_Handler | None":
+    """Return a handler of a kind as another, by one of two functions; None: it is neither kind.
+
+    Args:
+        handler: The other.
+        unary: Answers where that one gives one answer.
+        stream: Answers where its answers stream.
+        reads: Whether requests are read.
+    """
+    read = handler.request_deserializer if reads else None
+    if handler.unary_unary is not None:
+        return grpc.unary_unary_rpc_method_handler(
+            unary, request_deserializer=read, response_serializer=handler.response_serializer
+        )
+    if handler.unary_stream is not None:
+        return grpc.unary_stream_rpc_method_handler(
+            stream, request_deserializer=read, response_serializer=handler.response_serializer
+        )
+    return None
+
+
+def code_name(code: Any) -> str:
+    """Return the name of the status that a call's context has; "UNKNOWN" for none."""
+    return _CODES.get(getattr(code, "value", (code,))[0], "UNKNOWN")
