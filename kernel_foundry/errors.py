@@ -199,6 +199,13 @@ class TooManyWatchersError(KernelFoundryError):
     reason = "TOO_MANY_WATCHERS"
 
 
+class QuotaExceededError(KernelFoundryError):
+    """A user's quota of a service is used up, see `rpc.quotas`; the message says which."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+    reason = "QUOTA_EXCEEDED"
+
+
 class LlmQuotaError(KernelFoundryError):
     """A provider's quota, or the run's own budget, is used up."""
 

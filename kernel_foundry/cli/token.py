@@ -9,7 +9,9 @@ from rich.table import Table
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import tokens_path
+from kernel_foundry.rpc.quotas import Usage, UsageFile
 from kernel_foundry.rpc.tokens import Role, Token, TokenFile
 
 _file_option = click.option(
@@ -42,14 +44,39 @@ def command() -> None:
     help="read looks, run also judges, proposes and records, admin also deletes.",
 )
 @click.option("--days", type=click.FloatRange(0, 3650), default=90.0, show_default=True)
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=0),
+    help="Quota of NAME's evaluations; 8 configurations of a sweep count as one.",
+)
+@click.option("--usd", type=click.FloatRange(min=0), help="Quota of what NAME's proposals cost.")
+@click.option(
+    "--at-once",
+    type=click.IntRange(min=1),
+    help="Calls on devices that NAME may have at the same time; more wait.",
+)
 @_file_option
-def create(name: str, role: str, days: float, tokens: Path) -> int:
+def create(
+    name: str,
+    role: str,
+    days: float,
+    evaluations: int | None,
+    usd: float | None,
+    at_once: int | None,
+    tokens: Path,
+) -> int:
     """Make a token for NAME and print it. It is shown once; only its hash is kept.
+
+    Quotas are of NAME on each host, whichever of its tokens is used: see docs/access.md.
 
     \b
     kfoundry token create ada --role run --days 30
+    kfoundry token create bob --evaluations 5000 --usd 20 --at-once 2
     """  # noqa: D301  a backspace keeps click from joining the lines
-    print_text(TokenFile(tokens).create(name, Role[role.upper()], days))
+    text = TokenFile(tokens).create(
+        name, Role[role.upper()], days, evaluations=evaluations, usd=usd, at_once=at_once
+    )
+    print_text(text)
     return 0
 
 
@@ -57,20 +84,35 @@ def create(name: str, role: str, days: float, tokens: Path) -> int:
 @json_option
 @_file_option
 def list_command(as_json: bool, tokens: Path) -> int:
-    """Show the tokens: id, whose, role, until when. The tokens themselves are not kept.
+    """Show the tokens: id, whose, role, until when, and quotas with what is used of them here.
+
+    The tokens themselves are not kept.
 
     \b
     kfoundry token list
     """  # noqa: D301  a backspace keeps click from joining the lines
     found = TokenFile(tokens).tokens()
+    usage = UsageFile.beside(tokens)
+    used = {token.name: usage.of(token.name) for token in found}
+    usage.close()
     if as_json:
-        print_json({"tokens": [_plain(token) for token in found]})
+        print_json({"tokens": [_plain(token, used[token.name]) for token in found]})
         return 0
-    table = Table("id", "name", "role", "expires", "")
+    table = Table("id", "name", "role", "expires", "evaluations", "USD", "at once", "")
     for token in found:
         until = datetime.datetime.fromtimestamp(token.expires_unix_s, datetime.UTC)
         revoked = "revoked" if token.is_revoked else ""
-        table.add_row(token.id, token.name, token.role, f"{until:%Y-%m-%d %H:%M} UTC", revoked)
+        evaluations, usd = token.most_evaluations, token.most_usd
+        table.add_row(
+            token.id,
+            token.name,
+            token.role,
+            f"{until:%Y-%m-%d %H:%M} UTC",
+            "" if evaluations is None else f"{used[token.name].evaluations} of {evaluations}",
+            "" if usd is None else f"{used[token.name].usd:.2f} of {usd:.2f}",
+            "" if token.most_at_once is None else str(token.most_at_once),
+            revoked,
+        )
     PrintableConsole().print(table)
     return 0
 
@@ -89,7 +131,25 @@ def revoke(token_id: str, tokens: Path) -> int:
     return 0
 
 
-def _plain(token: Token) -> dict[str, str | float | bool]:
+@command.command("reset")
+@click.argument("name")
+@_file_option
+def reset(name: str, tokens: Path) -> int:
+    """Count what NAME uses of its quotas from zero again, on this host.
+
+    \b
+    kfoundry token reset ada
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    if name not in {token.name for token in TokenFile(tokens).tokens()}:
+        raise InvalidArgumentError(f"no token of {name!r} in {tokens}", field="name")
+    usage = UsageFile.beside(tokens)
+    usage.reset(name)
+    usage.close()
+    print_text(f"the usage of {name} is counted from zero", err=True)
+    return 0
+
+
+def _plain(token: Token, used: Usage) -> dict[str, str | float | bool | None]:
     return {
         "id": token.id,
         "name": token.name,
@@ -97,4 +157,9 @@ def _plain(token: Token) -> dict[str, str | float | bool]:
         "created_unix_s": token.created_unix_s,
         "expires_unix_s": token.expires_unix_s,
         "revoked": token.is_revoked,
+        "most_evaluations": token.most_evaluations,
+        "most_usd": token.most_usd,
+        "most_at_once": token.most_at_once,
+        "used_evaluations": used.evaluations,
+        "used_usd": used.usd,
     }

@@ -1,5 +1,6 @@
 """Lets calls in that may come in, and notes each in the audit log: who, what, how it ended."""
 
+import contextlib
 import json
 import logging
 import os
@@ -14,7 +15,8 @@ from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
 from kernel_foundry.rpc.handler_wrap import code_name, wrapped
 from kernel_foundry.rpc.interceptor import abort
 from kernel_foundry.rpc.method_roles import needed_role
-from kernel_foundry.rpc.tokens import TokenFile
+from kernel_foundry.rpc.quotas import Quotas
+from kernel_foundry.rpc.tokens import Token, TokenFile
 
 _log = logging.getLogger("kernel_foundry.audit")
 
@@ -75,11 +77,15 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
     Args:
         tokens: Whose tokens are let in; None: everybody is, by TLS or by where they are.
         audit: Where calls are noted.
+        quotas: Of users, who are known by their tokens.
     """
 
-    def __init__(self, tokens: TokenFile | None, audit: AuditLog) -> None:
+    def __init__(
+        self, tokens: TokenFile | None, audit: AuditLog, quotas: Quotas | None = None
+    ) -> None:
         self._tokens = tokens
         self._audit = audit
+        self._quotas = quotas
 
     async def intercept_service(
         self,
@@ -92,18 +98,18 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         role = needed_role(method)
         if handler is None or role is None:
             return handler
-        who = ""
+        token: Token | None = None
         if self._tokens is not None:
             try:
                 token = self._tokens.bearer(_presented(handler_call_details), role)
             except KernelFoundryError as error:
                 self._audit.note(who="", method=method, request_id="", outcome=error.code.name)
                 return _refusing(handler, error, method)
-            who = f"{token.name} ({token.id})"
-        return self._noted(handler, method, who)
+        return self._noted(handler, method, token)
 
-    def _noted(self, handler: "_Handler", method: str, who: str) -> "_Handler":
-        """The handler, with a line in the audit log at each call's end."""
+    def _noted(self, handler: "_Handler", method: str, token: Token | None) -> "_Handler":
+        """The handler within quotas, with a line in the audit log at each call's end."""
+        who = "" if token is None else f"{token.name} ({token.id})"
 
         def note(request: Any, outcome: str) -> None:
             self._audit.note(
@@ -113,8 +119,13 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         async def unary(request: Any, context: Any) -> Any:
             outcome = _CANCELLED
             try:
-                answer = await answering(request, context)
+                async with self._within_quotas(token, method, request) as answered:
+                    answer = await answering(request, context)
+                    answered(answer)
                 outcome = _OK
+            except KernelFoundryError as error:
+                outcome = error.code.name
+                await abort(context, error, method)
             except Exception:
                 outcome = code_name(context.code())
                 raise
@@ -125,9 +136,14 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
             outcome = _CANCELLED
             try:
-                async for answer in streaming(request, context):
-                    yield answer
+                async with self._within_quotas(token, method, request) as answered:
+                    async for answer in streaming(request, context):
+                        answered(answer)
+                        yield answer
                 outcome = _OK
+            except KernelFoundryError as error:
+                outcome = error.code.name
+                await abort(context, error, method)
             except Exception:
                 outcome = code_name(context.code())
                 raise
@@ -137,6 +153,17 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         answering: Any = handler.unary_unary
         streaming: Any = handler.unary_stream
         return wrapped(handler, unary, stream) or handler
+
+    @contextlib.asynccontextmanager
+    async def _within_quotas(
+        self, token: Token | None, method: str, request: Any
+    ) -> AsyncIterator[Callable[[Any], None]]:
+        """Hold a call to its user's quotas; yield what is told of each answer."""
+        if self._quotas is None or token is None:
+            yield lambda _answer: None
+            return
+        async with self._quotas.call(token, method.rpartition("/")[2], request) as call:
+            yield call.answered
 
 
 def _refusing(handler: "_Handler", error: KernelFoundryError, method: str) -> "_Handler":

@@ -21,6 +21,7 @@ from kernel_foundry.rpc.interceptor import ErrorInterceptor
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.observation import ObservationInterceptor
+from kernel_foundry.rpc.quotas import Quotas, UsageFile
 from kernel_foundry.rpc.security import ServerSecurity, is_unix
 from kernel_foundry.rpc.tokens import TokenFile
 from kernel_foundry.tracing import is_tracing
@@ -118,7 +119,8 @@ async def running(
         tokens.tokens()  # a file that is none is said now, not to the first caller
     audits = tokens is not None or credentials is not None or security.audit_log is not None
     audit = AuditLog(security.audit_log)
-    guards = (AccessInterceptor(tokens, audit),) if audits else ()
+    quotas = Quotas(UsageFile.beside(security.tokens)) if security.tokens and tokens else None
+    guards = (AccessInterceptor(tokens, audit, quotas),) if audits else ()
     is_observed = metrics is not None or is_tracing()
     observers = (ObservationInterceptor(metrics),) if is_observed else ()
     server = grpc.aio.server(
@@ -130,6 +132,8 @@ async def running(
     checks = await _add_standard_services(server, names)
     async with AsyncExitStack() as at_end:  # runs in reverse order
         at_end.callback(audit.close)
+        if quotas is not None:
+            at_end.callback(quotas.close)
         for service in services:
             service.register(server)
             at_end.push_async_callback(service.close)

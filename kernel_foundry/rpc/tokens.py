@@ -53,6 +53,10 @@ class Token:
     created_unix_s: float
     expires_unix_s: float
     is_revoked: bool = False
+    most_evaluations: int | None = None
+    """Quotas, see `quotas.py`; None: unlimited."""
+    most_usd: float | None = None
+    most_at_once: int | None = None
 
 
 class TokenFile:
@@ -83,8 +87,25 @@ class TokenFile:
             self._stamp = stamp
         return tuple(self._tokens.values())
 
-    def create(self, name: str, role: Role, days: float) -> str:
+    def create(
+        self,
+        name: str,
+        role: Role,
+        days: float,
+        *,
+        evaluations: int | None = None,
+        usd: float | None = None,
+        at_once: int | None = None,
+    ) -> str:
         """Add a token; return its text, which is kept nowhere.
+
+        Args:
+            name: Whose it is.
+            role: What it allows.
+            days: Until it expires.
+            evaluations: Quota of its user's evaluations; None: unlimited.
+            usd: Of what its user's proposals cost.
+            at_once: Of its user's calls on devices at the same time.
 
         Raises:
             InvalidArgumentError: the name is none, or the file cannot be written.
@@ -98,6 +119,9 @@ class TokenFile:
             sha256=_hash(secret),
             created_unix_s=created_s,
             expires_unix_s=created_s + days * _DAY_S,
+            most_evaluations=evaluations,
+            most_usd=usd,
+            most_at_once=at_once,
         )
         _write(self._path, (*self.tokens(), token))
         return f"kf_{token.id}_{secret}"
@@ -172,6 +196,13 @@ def _token(entry: Any) -> Token:
     Role[token.role.upper()]
     if not isinstance(token.is_revoked, bool):
         raise TypeError("is_revoked is no truth value")
+    for quota in (token.most_evaluations, token.most_usd, token.most_at_once):
+        if quota is not None and not (type(quota) in (int, float) and quota >= 0):
+            raise TypeError("a quota is no number")
+    if token.most_at_once is not None and (
+        type(token.most_at_once) is not int or not token.most_at_once
+    ):
+        raise TypeError("most_at_once is no count")
     return token
 
 

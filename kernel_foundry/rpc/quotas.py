@@ -1,0 +1,278 @@
+"""What each user may use of a service: evaluations, USD of models, calls on devices at once.
+
+A token has the quotas; what was used is counted by user, in a file beside the tokens that all
+services on a host share. A call beyond a quota is refused; one that has too many beside it waits.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import sqlite3
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kernel_foundry.errors import (
+    KernelFoundryError,
+    QuotaExceededError,
+    StoreUnavailableError,
+)
+from kernel_foundry.rpc.tokens import Token
+
+CONFIGURATIONS_PER_EVALUATION: Final = 8
+"""Of a sweep, as runs count them."""
+
+_JUDGING: Final = frozenset({"EvaluateKernel", "EvaluateForeign", "SweepKernel"})
+_ON_DEVICES: Final = _JUDGING | {"AdmitTask"}
+_PROPOSING: Final = "ProposeCandidate"
+_MOST_WAITING: Final = 256
+"""Calls of one user that wait; more are refused."""
+_REMEMBERED: Final = 4096
+"""Calls that may be repeated without counting again."""
+_BUSY_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a user has used."""
+
+    evaluations: int = 0
+    usd: float = 0.0
+
+
+class UsageFile:
+    """What all users of a host's services have used.
+
+    Args:
+        path: The file, made at its first use.
+
+    Raises:
+        StoreUnavailableError: it cannot be used; also from methods.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._database: sqlite3.Connection | None = None
+
+    @classmethod
+    def beside(cls, tokens: Path) -> "UsageFile":
+        """Return the one that belongs to a file of tokens."""
+        return cls(tokens.with_name(f"{tokens.name}.usage.db"))
+
+    def of(self, user: str) -> Usage:
+        """Return what a user has used."""
+        if self._database is None and not self._path.exists():
+            return Usage()
+        with self._open() as database:
+            row = database.execute(
+                "SELECT evaluations, usd FROM usage WHERE user = ?", (user,)
+            ).fetchone()
+        return Usage() if row is None else Usage(evaluations=row[0], usd=row[1])
+
+    def add_evaluation(self, user: str, most: int) -> bool:
+        """Count one evaluation, unless `most` are counted; return whether it was."""
+        with self._open() as database:
+            database.execute("INSERT OR IGNORE INTO usage VALUES (?, 0, 0)", (user,))
+            changed = database.execute(
+                "UPDATE usage SET evaluations = evaluations + 1 WHERE user = ? AND evaluations < ?",
+                (user, most),
+            )
+            return changed.rowcount == 1
+
+    def take_back(self, user: str) -> None:
+        """Count one evaluation less."""
+        with self._open() as database:
+            database.execute(
+                "UPDATE usage SET evaluations = MAX(evaluations - 1, 0) WHERE user = ?", (user,)
+            )
+
+    def add_usd(self, user: str, usd: float) -> None:
+        """Count what models cost."""
+        with self._open() as database:
+            database.execute("INSERT OR IGNORE INTO usage VALUES (?, 0, 0)", (user,))
+            database.execute("UPDATE usage SET usd = usd + ? WHERE user = ?", (usd, user))
+
+    def reset(self, user: str) -> None:
+        """Begin anew for a user."""
+        with self._open() as database:
+            database.execute("DELETE FROM usage WHERE user = ?", (user,))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            if self._database is None:
+                self._database = self._made()
+            with self._database:
+                yield self._database
+        except (sqlite3.Error, OSError) as error:
+            raise StoreUnavailableError(
+                f"the usage of quotas in {self._path} cannot be read or written: {error}"
+            ) from error
+
+    def _made(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # its owner's alone
+        database = sqlite3.connect(self._path, timeout=_BUSY_S)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS usage"
+            " (user TEXT PRIMARY KEY, evaluations INTEGER NOT NULL, usd REAL NOT NULL)"
+        )
+        return database
+
+
+class Quotas:
+    """Holds users to the quotas of their tokens; belongs to one event loop.
+
+    Args:
+        usage: What they have used.
+    """
+
+    def __init__(self, usage: UsageFile) -> None:
+        self._usage = usage
+        self._places: dict[tuple[str, int], asyncio.Semaphore] = {}
+        self._waiting: defaultdict[str, int] = defaultdict(int)
+        self._counted: OrderedDict[str, None] = OrderedDict()
+
+    @contextlib.asynccontextmanager
+    async def call(self, token: Token, method: str, request: Any) -> AsyncIterator["QuotaCall"]:
+        """Hold a call to its user's quotas; yield what takes its answers.
+
+        An evaluation that ends as an error is not counted, and one whose client leaves is.
+
+        Args:
+            token: The caller's.
+            method: Name without its service.
+            request: The message; one with an id counts once, however often it is sent.
+
+        Raises:
+            QuotaExceededError: a quota is used up; also from the block.
+            StoreUnavailableError: what was used cannot be read.
+        """
+        async with self._place(token, method):
+            counted = method in _JUDGING and self._count_first(token, request)
+            if method == _PROPOSING:
+                self._check_usd(token)
+            call = QuotaCall(self, token, method)
+            try:
+                yield call
+            except Exception:
+                if counted and not call.answers:
+                    self._usage.take_back(token.name)
+                raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._usage.close()
+
+    @contextlib.asynccontextmanager
+    async def _place(self, token: Token, method: str) -> AsyncIterator[None]:
+        """Wait until the user has fewer calls on devices than the token allows."""
+        most = token.most_at_once
+        if most is None or method not in _ON_DEVICES:
+            yield
+            return
+        place = self._places.setdefault((token.name, most), asyncio.Semaphore(most))
+        if self._waiting[token.name] >= _MOST_WAITING:
+            raise _exceeded(token, "calls that wait for a device", _MOST_WAITING)
+        self._waiting[token.name] += 1
+        try:
+            await place.acquire()
+        finally:
+            self._waiting[token.name] -= 1
+        try:
+            yield
+        finally:
+            place.release()
+
+    def _count_first(self, token: Token, request: Any) -> bool:
+        """Count an evaluation; return whether it was counted now."""
+        if token.most_evaluations is None:
+            return False
+        key = _key(token, request)
+        if key and key in self._counted:
+            return False
+        self.count(token)
+        if key:
+            self._counted[key] = None
+            while len(self._counted) > _REMEMBERED:
+                self._counted.popitem(last=False)
+        return True
+
+    def count(self, token: Token) -> None:
+        """Count an evaluation.
+
+        Raises:
+            QuotaExceededError: the user has no more.
+        """
+        most = token.most_evaluations
+        if most is not None and not self._usage.add_evaluation(token.name, most):
+            raise _exceeded(token, "evaluations", most)
+
+    def charge(self, token: Token, usd: float) -> None:
+        """Count what models cost."""
+        if token.most_usd is not None and usd > 0:
+            self._usage.add_usd(token.name, usd)
+
+    def _check_usd(self, token: Token) -> None:
+        most = token.most_usd
+        if most is not None and self._usage.of(token.name).usd >= most:
+            raise _exceeded(token, "USD of models", most)
+
+
+class QuotaCall:
+    """One call that its user may make.
+
+    Args:
+        quotas: Counts.
+        token: The caller's.
+        method: Name without its service.
+    """
+
+    def __init__(self, quotas: Quotas, token: Token, method: str) -> None:
+        self._quotas = quotas
+        self._token = token
+        self._method = method
+        self.answers = 0
+        """How many came."""
+
+    def answered(self, answer: Any) -> None:
+        """Count what an answer cost; of a stream each one.
+
+        Raises:
+            QuotaExceededError: a sweep goes beyond its user's evaluations.
+        """
+        self.answers += 1
+        if self._method == _PROPOSING:
+            self._quotas.charge(self._token, sum(u.cost_usd for u in answer.proposal.usage))
+            return
+        is_due = self.answers > 1 and self.answers % CONFIGURATIONS_PER_EVALUATION == 1
+        if self._method == "SweepKernel" and is_due:
+            self._quotas.count(self._token)
+
+
+def _exceeded(token: Token, what: str, most: float) -> KernelFoundryError:
+    return QuotaExceededError(
+        f"the quota of {token.name} is used up: {most:g} {what}; whoever runs the service may"
+        " give a token with more, or begin anew with `kfoundry token reset`",
+        user=token.name,
+        quota=what,
+        most=f"{most:g}",
+    )
+
+
+def _key(token: Token, request: Any) -> str:
+    """What a request with an id is known by; "" without one."""
+    inner = getattr(request, "request", None)
+    if not getattr(inner, "request_id", ""):
+        return ""
+    content: bytes = request.SerializeToString(deterministic=True)
+    return f"{token.name} {hashlib.sha256(content).hexdigest()}"
