@@ -1,9 +1,9 @@
 """Loops on a fleet whose evaluators are killed at random: is anything lost, or recorded twice?
 
-Six evaluators of two classes are processes on loopback that ask for tokens; each judges by a fake
-device. Several loops with a fake model run on them, each with a fleet of its own, while evaluators
-are killed, started again, drained and taken back by the fleet file. Afterwards each run is compared
-with what was proposed, and with the classes of the devices that judged.
+Six evaluators of two classes are processes on loopback with TLS that ask for tokens; each judges by
+a fake device. Several loops with a fake model run on them, each with a fleet of its own, while
+evaluators are killed, started again, drained and taken back by the fleet file. Afterwards each run
+is compared with what was proposed, and with the classes of the devices that judged.
 
 Run: python -m benchmarks.fleet_drill [--seconds 60] [--loops 6] [--out FILE]
 """
@@ -11,6 +11,8 @@ Run: python -m benchmarks.fleet_drill [--seconds 60] [--loops 6] [--out FILE]
 import argparse
 import asyncio
 import contextlib
+import datetime
+import ipaddress
 import os
 import random
 import signal
@@ -22,6 +24,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from archive_svc.archive import LocalArchive
 from benchmarks.result_file import out_option, write_host_result
@@ -52,10 +59,13 @@ EVALUATORS: Final = 6
 CLASSES: Final = 2
 MEAN_S: Final = 0.3
 KILL_EVERY_S: Final = 3.0
+CERTIFICATE: Final = "drill.pem"
+KEY: Final = "drill.key"
+TOKENS: Final = "tokens.json"
 _ONCE: Final = CallOptions(retry=RetryPolicy(attempts=1))
 
 
-async def serve_fake(port: int, model: str, tokens: Path) -> None:
+async def serve_fake(port: int, model: str, folder: Path) -> None:
     """Serve one evaluator until it is killed."""
 
     async def take_time() -> None:
@@ -63,7 +73,12 @@ async def serve_fake(port: int, model: str, tokens: Path) -> None:
 
     device = replace(FAKE_DEVICE, id="null:0", name=model)
     evaluator = FakeEvaluator(take_time, device)
-    security = ServerSecurity(tokens=tokens, audit_log=Path(os.devnull))
+    security = ServerSecurity(
+        certificate=folder / CERTIFICATE,
+        key=folder / KEY,
+        tokens=folder / TOKENS,
+        audit_log=Path(os.devnull),
+    )
     await serve([evaluator_service(evaluator)], f"127.0.0.1:{port}", security=security)
 
 
@@ -76,7 +91,7 @@ class Hosts:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "fleet.yaml"
-        self.tokens = folder / "tokens.json"
+        self._folder = folder
         self.ports = [_free_port() for _ in range(EVALUATORS)]
         self.kills = 0
         self._processes: dict[int, asyncio.subprocess.Process] = {}
@@ -84,7 +99,7 @@ class Hosts:
     async def start(self, port: int) -> None:
         """Start one, and wait until it serves."""
         model = f"model {self.ports.index(port) % CLASSES}"
-        arguments = ("-m", "benchmarks.fleet_drill", "--serve", str(port), model, str(self.tokens))
+        arguments = ("-m", "benchmarks.fleet_drill", "--serve", str(port), model, str(self._folder))
         while True:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *arguments, stderr=asyncio.subprocess.DEVNULL
@@ -135,7 +150,9 @@ class Hosts:
 async def drill(folder: Path, seconds: float, loops: int, seed: int) -> dict[str, Any]:
     """Return what became of the runs."""
     hosts = Hosts(folder)
-    os.environ["KERNEL_FOUNDRY_TOKEN"] = TokenFile(hosts.tokens).create("drill", Role.RUN, 1)
+    write_certificate(folder)
+    os.environ["KERNEL_FOUNDRY_TLS_CA"] = str(folder / CERTIFICATE)
+    os.environ["KERNEL_FOUNDRY_TOKEN"] = TokenFile(folder / TOKENS).create("drill", Role.RUN, 1)
     hosts.list()
     await asyncio.gather(*map(hosts.start, hosts.ports))
     archive = LocalArchive(f"sqlite:///{folder}/runs.db")
@@ -214,6 +231,34 @@ def _checked(
     }
 
 
+def write_certificate(folder: Path) -> None:
+    """Write a certificate for loopback that is its own authority, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "drill")])
+    now = datetime.datetime.now(datetime.UTC)
+    here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([here]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / CERTIFICATE).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / KEY).write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -231,8 +276,8 @@ def main() -> None:
     out_option(parser, NAME)
     arguments = parser.parse_args()
     if arguments.serve:
-        port, model, tokens = arguments.serve
-        asyncio.run(serve_fake(int(port), model, Path(tokens)))
+        port, model, folder = arguments.serve
+        asyncio.run(serve_fake(int(port), model, Path(folder)))
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KERNEL_FOUNDRY_DATA_DIR"] = folder
