@@ -8,6 +8,7 @@ before its own next one. State that is not listed here is not seen.
 import builtins
 import gc
 import importlib
+import operator
 import os
 import random
 import sys
@@ -118,26 +119,19 @@ class ProcessState:
         self, owner: Any, watched: Mapping[str, Any]
     ) -> Iterator[tuple[str, Any]]:
         now = vars(owner)
-        for key, before in watched.items():
-            value = now.get(key, _ABSENT)
-            if value is not before and not _is_of_the_compiler(value):
-                yield key, value
-        if len(now) == len(watched):
-            return
-        for key in list(now):
-            if key not in watched and self._hides_something(owner, key, now[key]):
-                yield key, now[key]
-
-    def _hides_something(self, owner: Any, key: str, value: Any) -> bool:
-        """Return whether a new attribute comes before one that was found there before."""
-        if not _is_watched(value):
-            return False
-        if isinstance(owner, ModuleType):
+        # Some 10,000 attributes: looked at one by one only where one of them is another.
+        if not all(map(operator.is_, map(now.get, watched), watched.values())):
+            for key, before in watched.items():
+                value = now.get(key, _ABSENT)
+                if value is not before and not _is_of_the_compiler(value):
+                    yield key, value
+        new = now.keys() - watched.keys()
+        if isinstance(owner, ModuleType) and owner is not builtins:
             # Modules gain attributes as they are used, and hide nothing but builtins.
-            hides = key in self._builtin_names or owner is builtins
-        else:
-            hides = True
-        return hides
+            new &= self._builtin_names
+        for key in sorted(new):
+            if _is_watched(now[key]):
+                yield key, now[key]
 
     def _first(self, name: str) -> Any:
         if name in self._start:

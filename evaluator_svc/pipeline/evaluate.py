@@ -102,6 +102,8 @@ class CandidateEvaluation:
         )
         with self._site.lock.exclusive():
             failure = timing.run() or self._use_tools(candidate)
+        # Here nobody's times wait for it: the next candidate is yet to be built.
+        self._site.refill()
         if failure is not None:
             return failure
         with self._site.lock.shared():

@@ -10,7 +10,10 @@ from evaluator_svc.processes.process import ChildProcess
 
 
 class SparePool:
-    """Ready processes of one sort; each that is taken is replaced in the background.
+    """Ready processes of one sort; each that was used is replaced in the background.
+
+    A replacement on a GPU takes as long as a small verdict's stages before its times are taken,
+    and times wait for it: so it begins after the use, unless no other process is ready.
 
     Args:
         start: Starts a process and returns it once it is ready.
@@ -38,27 +41,19 @@ class SparePool:
 
     def take(self) -> ChildProcess:
         """Return a ready process, which now belongs to the caller; raises as `start` does."""
-        with self._changed:
-            # One that is about to be ready comes sooner than one that is started now. Its keeper
-            # has the device's lock then, so that a caller who has it waits for nobody.
-            self._changed.wait_for(lambda: bool(self._ready) or not self._starting)
-            while self._ready:
-                process = self._ready.popleft()
-                if process.is_running:
-                    self.refill()
-                    return process
-                process.kill()
+        process = self._take()
         self.refill()
-        return self._start()
+        return process
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[ChildProcess]:
         """Use a ready process once, then end it."""
-        process = self.take()
+        process = self._take()
         try:
             yield process
         finally:
             process.kill()
+            self.refill()
 
     def start_another(self) -> ChildProcess:
         """Start a process beside the pool: many that `take` would wait for each other's spare."""
@@ -79,6 +74,22 @@ class SparePool:
             keeper.join()
         while self._ready:
             self._ready.popleft().kill()
+
+    def _take(self) -> ChildProcess:
+        """Return a process, whose replacement begins now only if none is left."""
+        with self._changed:
+            # One that is about to be ready comes sooner than one that is started now. Its keeper
+            # has the device's lock then, so that a caller who has it waits for nobody.
+            self._changed.wait_for(lambda: bool(self._ready) or not self._starting)
+            while self._ready:
+                process = self._ready.popleft()
+                if process.is_running:
+                    if not self._ready:
+                        self.refill()
+                    return process
+                process.kill()
+        self.refill()
+        return self._start()
 
     def _keep(self) -> None:
         while True:

@@ -94,6 +94,24 @@ def test_spare_processes_do_not_start_while_times_are_taken(launcher):
     pool.close()
 
 
+def test_a_process_is_replaced_after_its_use_while_another_is_ready(launcher):
+    """Whoever uses it will take times, and they would wait for the replacement."""
+    has_started = threading.Semaphore(0)
+
+    def start() -> ChildProcess:
+        child = _start(launcher)
+        has_started.release()
+        return child
+
+    pool = SparePool(start, device_lock=DeviceLock(), size=2)
+    pool.refill()
+    assert all(has_started.acquire(timeout=60.0) for _ in range(2))
+    with pool.taken():
+        assert not has_started.acquire(timeout=0.2)
+    assert has_started.acquire(timeout=60.0)
+    pool.close()
+
+
 def test_nothing_outlives_a_supervisor_that_is_killed(cache_dir: Path):
     """Judge, builders and runners end with it."""
     with subprocess.Popen(

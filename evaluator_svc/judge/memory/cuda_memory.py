@@ -135,9 +135,12 @@ class CudaMemory:
 
     def trim(self) -> None:
         """Give torch's unused memory back when it is much: runners need it too."""
-        idle = torch.cuda.memory_reserved(self.torch_device) - torch.cuda.memory_allocated(
-            self.torch_device
+        # memory_reserved and memory_allocated each sort all of torch's figures for one of them.
+        figures = torch.cuda.memory_stats_as_nested_dict(self.torch_device)
+        reserved, allocated = (
+            figures[f"{name}_bytes"]["all"]["current"] for name in ("reserved", "allocated")
         )
+        idle = reserved - allocated
         if idle > _TORCH_KEEPS_SHARE * self.total_bytes:
             torch.cuda.empty_cache()
 

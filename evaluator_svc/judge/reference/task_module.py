@@ -193,11 +193,10 @@ class TaskModule:
 
 def seed_all(seed: int, device: torch.device) -> None:
     """Seed every global generator that a reference on `device` may draw from."""
+    # torch.manual_seed would note the stack of each call, for devices that nobody opens.
+    torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
-        torch.manual_seed(seed)
-    else:
-        # torch.manual_seed would note the stack of each call, for GPUs that nobody opens.
-        torch.default_generator.manual_seed(seed)
+        torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
 

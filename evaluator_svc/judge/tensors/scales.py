@@ -67,9 +67,11 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
     norms = [_norms(p, axis) for p in row_chunks(lines)]
     norm = torch.stack(norms).norm(dim=0) if groups.is_columns else torch.cat(norms)
     scale = norm.div_(math.sqrt(lines.shape[axis])).nan_to_num_(nan=0.0, posinf=0.0)
-    whole = math.sqrt(float(scale.double().square().mean()))
+    # In one tensor: on a GPU each number that is read waits for the device.
+    square, least = torch.stack((scale.double().square().mean(), scale.min().double())).tolist()
+    whole = math.sqrt(square)
     floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
-    if not groups.is_columns:
+    if not groups.is_columns and least < _FEW_FLOOR * whole:
         _raise_few(scale, lines, _FEW_FLOOR * whole)
     return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
 
