@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.inspector.absent_lanes import absent_lanes
+from evaluator_svc.inspector.checked_stores import checked_stores
 from evaluator_svc.inspector.kernel_flow import KernelFlow
+from evaluator_svc.inspector.narrow_atomics import narrow_atomics
 from evaluator_svc.inspector.short_places import short_places
+from evaluator_svc.inspector.unordered_flags import unordered_flags
 from evaluator_svc.inspector.unordered_tickets import unordered_tickets
 from evaluator_svc.inspector.unordered_updates import unordered_updates
 from evaluator_svc.inspector.value_sources import ValueSources
@@ -38,10 +41,15 @@ def flow_report(flows: Iterable[KernelFlow]) -> FlowReport:
             continue
         # A plan can launch nothing of another name.
         if flow.name.isidentifier():
-            for update in unordered_updates(flow, sources):
+            for update in (
+                *unordered_updates(flow, sources),
+                *checked_stores(flow, sources),
+                *narrow_atomics(flow, sources),
+            ):
                 updates.setdefault((update.kernel, update.axes, update.is_certain), update)
         for finding in (
             *unordered_tickets(flow, sources),
+            *unordered_flags(flow, sources),
             *absent_lanes(flow, sources),
             *short_places(flow, sources),
         ):

@@ -93,8 +93,12 @@ class Step:
     """Buffer that a result points to, where it is handed over here; 0: none."""
     is_plain: bool = True
     """A load or store that no other work-group is meant to see at once."""
+    is_narrow: bool = False
+    """An atomic of the scope of a work-group, or a narrower one."""
     orders: bool = False
     """An atomic that also orders what was written before it."""
+    acquires: bool = False
+    """A fence behind which what other work-groups showed is seen."""
     meets: bool = False
     """It exchanges values with all lanes of the sub-group, or all work-items of the group."""
     is_uniform: bool = False

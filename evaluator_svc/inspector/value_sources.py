@@ -61,6 +61,10 @@ class ValueSources:
         """Return what decides whether a step is done."""
         return self._guards[block] | self.of(step.condition)
 
+    def deciders(self, block: int) -> Iterable[int]:
+        """Return the blocks whose branches directly decide whether a block is reached."""
+        return self._deciding[block]
+
     def roots(self, values: Iterable[int]) -> frozenset[int]:
         """Return the buffers that an address may be in."""
         found: frozenset[int] = frozenset()
@@ -149,7 +153,7 @@ class ValueSources:
             held = self._held[Space.GROUP] | self._held[Space.PRIVATE]
             if step.space is not Space.GENERIC:
                 held = self._held[step.space]
-            if step.is_float and held & ANY_GROUP:
+            if step.is_float and held & (ANY_GROUP | Source.CHOSEN):
                 found |= Source.CHOSEN
             elif not step.is_float:
                 found |= held | place

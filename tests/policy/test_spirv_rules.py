@@ -58,7 +58,11 @@ FOUND = {
     "object.forged_pointer": (module("pointer_from_memory"), module("pointer_in_memory")),
     "object.clock": (module("reads_clock"),),
     "object.constant_table": (module("large_table"),),
-    "object.unordered_ticket": (module("unordered_ticket"),),
+    "object.unordered_ticket": (
+        module("unordered_ticket"),
+        module("flag_without_release"),
+        module("flag_without_acquire"),
+    ),
     "object.absent_lanes": (module("absent_lanes"),),
     "object.short_place": (module("short_place"),),
 }

@@ -192,11 +192,12 @@ class _Copy:
                 results=tuple(map(self.number, instruction.results)),
                 inputs=self._numbers(others),
                 is_plain=False,
+                is_narrow="cta" in parts,
                 orders=not _ORDERING.isdisjoint(parts),
             )
         elif opcode in ("membar", "fence"):
             if not _WIDE.isdisjoint(parts):
-                yield self._step(instruction, act=Act.FENCE, space=Space.GLOBAL)
+                yield self._step(instruction, act=Act.FENCE, space=Space.GLOBAL, acquires=True)
         elif instruction.results or instruction.opcode in ("bar", "barrier"):
             yield self._computed(instruction)
 

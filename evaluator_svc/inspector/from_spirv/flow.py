@@ -59,8 +59,11 @@ _LEADING: Final = {Op.COMPOSITE_EXTRACT: 1, 82: 2, 79: 2}
 _ORDERING: Final = 0x2 | 0x4 | 0x8 | 0x10
 """Memory semantics: acquire, release, both, sequentially consistent."""
 _RELEASING: Final = 0x4 | 0x8 | 0x10
+_ACQUIRING: Final = 0x2 | 0x8 | 0x10
 _WIDE_SCOPES: Final = (0, 1)
 """Across devices, and the device."""
+_NARROW_SCOPES: Final = (2, 3, 4)
+"""The work-group, the sub-group, and the work-item."""
 _OWN_FUNCTION: Final = re.compile(r"(?:_Z\d+)?(?:__spirv_(?!BuiltIn)|__devicelib_|llvm\.)")
 """Functions of the language that only compute from what they are given."""
 _VOLATILE: Final = 1
@@ -81,6 +84,8 @@ the second operand to be the first number for which it turns out otherwise."""
 _SHORT_BYTES: Final = 4
 _ATOMIC_ACTS: Final = {227: Act.LOAD, 228: Act.STORE}
 """Of those that do not change what is there."""
+_SEMANTICS: Final = {230: 2, 231: 2}
+"""Numbers of memory semantics, of atomics that have several: where they exchange, and where not."""
 _RETURN_VALUE: Final = 254
 
 
@@ -111,10 +116,11 @@ class _Placement:
         first = self.draft.block()
         for parameter in kernel.parameters:
             pointer = self._module.pointer(parameter.type_id)
+            is_buffer = pointer is not None and space_of(pointer.storage) is not Space.GROUP
             step = Step(
                 results=(parameter.result_id,),
                 source=Source.ARGUMENT if pointer is None else Source.NOTHING,
-                root=0 if pointer is None else parameter.result_id,
+                root=parameter.result_id if is_buffer else 0,
             )
             self.draft.add(first, step)
         _Copy(self, 0, 0).place(kernel, first, None, 0)
@@ -240,8 +246,12 @@ class _Copy:
             yield self._atomic(instruction)
         elif opcode in (Op.MEMORY_BARRIER, Op.CONTROL_BARRIER) and len(operands) > 1:
             scope, semantics = (self._placement.constant(v) for v in operands[-2:])
-            is_fence = scope in _WIDE_SCOPES and bool(semantics & _RELEASING)
-            yield Step(act=Act.FENCE if is_fence else None, meets=opcode == Op.CONTROL_BARRIER)
+            is_wide = scope in _WIDE_SCOPES
+            yield Step(
+                act=Act.FENCE if is_wide and semantics & _RELEASING else None,
+                acquires=is_wide and bool(semantics & _ACQUIRING),
+                meets=opcode == Op.CONTROL_BARRIER,
+            )
         elif instruction.result_id:
             yield self._computed(instruction)
 
@@ -269,7 +279,8 @@ class _Copy:
     def _atomic(self, instruction: Instruction) -> Step:
         operands = instruction.operands
         act = _ATOMIC_ACTS.get(instruction.opcode, Act.ATOMIC)
-        semantics = (self._placement.constant(value) for value in operands[2:4])
+        count = _SEMANTICS.get(instruction.opcode, 1)
+        semantics = (self._placement.constant(value) for value in operands[2 : 2 + count])
         results = (self.number(instruction.result_id),) if instruction.result_id else ()
         return self._access(
             act,
@@ -278,6 +289,7 @@ class _Copy:
             results=results,
             source=Source.ORDER if act is Act.LOAD else Source.NOTHING,
             is_plain=False,
+            is_narrow=self._placement.constant(operands[1]) in _NARROW_SCOPES,
             orders=any(s >= 0 and s & _ORDERING for s in semantics),
         )
 

@@ -11,7 +11,10 @@ from evaluator_svc.messages.object_report import ObjectReport, UnorderedUpdate
 from evaluator_svc.policy.finding import rule_finding, short
 from kernel_foundry.domain.finding import Figure, Finding
 
-_HINT = "use an atomic, or store one number for each work-group and add them up in a second launch"
+_HINT = (
+    "use an atomic of the device's scope, or store one number for each work-group and add them up "
+    "in a second launch"
+)
 _AXES = "xyz"
 
 
@@ -43,7 +46,7 @@ def _finding(update: UnorderedUpdate, grid: KernelGrid, axis: int) -> Finding:
     return rule_finding(
         rule,
         f"all {count} work-groups of {short(update.kernel)} along {_AXES[axis]} read, change and "
-        f"write back the same memory without an atomic{unless}",
+        f"write back the same memory without an atomic of the device's scope{unless}",
         _HINT,
         update.line,
         (Figure(name="group_count", value=float(count)),),

@@ -70,6 +70,23 @@ K unordered_ticket(const float* x, float* sums, unsigned* tickets, float* out, i
   if (last) out[threadIdx.x] = sums[threadIdx.x];
 }
 
+K looked_at_and_stored(const float* x, float* out, int n) {
+  const float sum = block_sum(x, n);
+  if (threadIdx.x == 0 && sum > out[0]) out[0] = sum;
+}
+K looked_at_and_stored_atomically(const int* x, volatile int* out, int n) {
+  int most = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += 4096) most = max(most, x[i]);
+  if (threadIdx.x == 0 && most > out[0]) out[0] = most;
+}
+K looked_at_and_stored_where_there_is_enough(const float* x, float* out, int n) {
+  const float sum = block_sum(x, n);
+  if (threadIdx.x == 0 && n > 3 && sum > out[0]) out[0] = sum;
+}
+K added_in_the_scope_of_a_group(const float* x, float* out, int n) {
+  const float sum = block_sum(x, n);
+  if (threadIdx.x == 0) atomicAdd_block(out, sum);
+}
 K honest_by_atomics(const float* x, float* out, int n) {
   const float sum = block_sum(x, n);
   if (threadIdx.x == 0) atomicAdd(out, sum);
@@ -127,4 +144,26 @@ K honest_from_one_to_another(const float* x, float* out, int n) { out[threadIdx.
 K honest_in_place(float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = fmaxf(out[i], 0.0f);
+}
+K honest_all_store_the_same(const float* x, int* found, int n) {
+  if (block_sum(x, n) > 1.0f && found[0] == 0) found[0] = 1;
+}
+K honest_from_neighbour_to_neighbour(const float* x, float* totals, volatile int* flags, float* out, int n) {
+  const float sum = block_sum(x, n);
+  if (threadIdx.x != 0) return;
+  float before = 0.0f;
+  if (blockIdx.x > 0) {
+    while (flags[blockIdx.x - 1] == 0) {
+    }
+    __threadfence();
+    before = totals[blockIdx.x - 1];
+  }
+  totals[blockIdx.x] = before + sum;
+  __threadfence();
+  flags[blockIdx.x] = 1;
+  out[blockIdx.x] = before;
+}
+K honest_each_group_in_its_own_scope(const int* x, int* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  atomicAdd_block(out + blockIdx.x, i < n ? x[i] : 0);
 }
