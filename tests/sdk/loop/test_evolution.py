@@ -28,7 +28,7 @@ from kernel_foundry.errors import (
     TaskRefusedError,
 )
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
-from kernel_foundry.sdk.loop.evolution import UNJUDGED_BEFORE_GIVING_UP, Evolution
+from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
     Event,
@@ -37,6 +37,7 @@ from kernel_foundry.sdk.loop.progress import (
     VerdictEvent,
 )
 from kernel_foundry.sdk.loop.proposer import REPEATS_BEFORE_EXHAUSTED, UNANSWERED_BEFORE_GIVING_UP
+from kernel_foundry.sdk.loop.run_evaluator import UNJUDGED_BEFORE_GIVING_UP
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
