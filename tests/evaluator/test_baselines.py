@@ -27,8 +27,12 @@ from kernel_foundry.domain.request import EvaluationRequest, Yardstick
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
 from tests.domain_values import timing_of
-from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
+from tests.evaluator.test_several_devices import LIMITS, RELU
+from tests.evaluator.test_several_devices import TASK as SHARED_TASK
 from tests.quick_settings import quick_settings
+
+TASK = dataclasses.replace(SHARED_TASK, name="relu with drifting baselines")
+"""A task of its own, for tests change what is kept of its admission."""
 
 _LOADED = HostLoad(other_cores=2.0, core_count=2, needed_cores=2)
 _QUIET = HostLoad(other_cores=0.0, core_count=2, needed_cores=2)
@@ -119,14 +123,8 @@ def test_in_a_loaded_moment_and_after_one_they_are_looked_at_sooner() -> None:
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
-    """With admissions of their own, for tests change what is known of them."""
-    return quick_settings(
-        device_kinds=("null",),
-        cache_dir=tmp_path_factory.mktemp("baselines"),
-        spare_processes=0,
-        baseline_seconds=0.1,
-    )
+def settings() -> EvaluatorSettings:
+    return quick_settings(device_kinds=("null",), spare_processes=0)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +12,13 @@ from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.processes.locked_starter import FILE_BYTES, INSPECTOR_BYTES, OPEN_FILES
 from evaluator_svc.sandbox.confinement import is_sufficient
 from evaluator_svc.sandbox.host_paths import package_root
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import Capabilities
+from tests.quick_settings import quick_settings
 
 MEMORY_BYTES = 1 << 30
 
 _BARE_HOST = """
-import asyncio, sys
-from pathlib import Path
+import asyncio, dataclasses, os, sys
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.sandbox import limits, seccomp
 from evaluator_svc.settings import EvaluatorSettings
@@ -31,9 +29,9 @@ limits.forbid_new_privileges()
 seccomp.install([(seccomp._LOAD, 0, 0, 0), *sum(missing, []), seccomp._ALLOWED])
 
 async def main():
-    evaluator = LocalEvaluator(EvaluatorSettings(
-        device_kinds=("null",), cache_dir=Path(sys.argv[1]), use_bubblewrap=False,
-        unsafe_no_sandbox=sys.argv[2] == "1"))
+    evaluator = LocalEvaluator(dataclasses.replace(
+        EvaluatorSettings.from_environment(os.environ), device_kinds=("null",),
+        use_bubblewrap=False, unsafe_no_sandbox=sys.argv[1] == "1"))
     try:
         print(*(await evaluator.capabilities()).isolation.mechanisms)
     except KernelFoundryError as error:
@@ -45,12 +43,11 @@ asyncio.run(main())
 """On a kernel, as the process sees it, with neither seccomp nor Landlock."""
 
 
-@pytest.fixture
-def capabilities(tmp_path: Path) -> Iterator[Capabilities]:
+@pytest.fixture(scope="module")
+def capabilities() -> Iterator[Capabilities]:
     """Of an evaluator without devices but the null one."""
-    settings = EvaluatorSettings(
+    settings = quick_settings(
         device_kinds=("null",),
-        cache_dir=tmp_path,
         builder_memory_bytes=MEMORY_BYTES,
         runner_memory_bytes=2 * MEMORY_BYTES,
     )
@@ -87,9 +84,9 @@ def test_what_holds_for_all_is_what_none_lacks(capabilities: Capabilities) -> No
     assert any("none has been started yet" in reason for reason in library.missing)
 
 
-def _on_a_bare_host(folder: Path, *, unsafe_no_sandbox: bool) -> str:
+def _on_a_bare_host(*, unsafe_no_sandbox: bool) -> str:
     ended = subprocess.run(
-        [sys.executable, "-P", "-c", _BARE_HOST, str(folder), str(int(unsafe_no_sandbox))],
+        [sys.executable, "-P", "-c", _BARE_HOST, str(int(unsafe_no_sandbox))],
         env={**os.environ, "PYTHONPATH": package_root()},
         capture_output=True,
         text=True,
@@ -99,16 +96,16 @@ def _on_a_bare_host(folder: Path, *, unsafe_no_sandbox: bool) -> str:
     return ended.stdout
 
 
-def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
+def test_without_a_sandbox_nothing_is_run() -> None:
     """The error is a typed one; it says what is missing and how to go on all the same."""
-    said = _on_a_bare_host(tmp_path, unsafe_no_sandbox=False)
+    said = _on_a_bare_host(unsafe_no_sandbox=False)
     assert said.startswith("IsolationUnavailableError: ")
     assert "landlock_create_ruleset: Function not implemented" in said
     assert "seccomp: Function not implemented" in said
     assert "--unsafe-no-sandbox" in said
 
 
-def test_going_without_is_told_as_such(tmp_path: Path) -> None:
+def test_going_without_is_told_as_such() -> None:
     """What is left is named, and nothing that is not there."""
-    said = _on_a_bare_host(tmp_path, unsafe_no_sandbox=True)
+    said = _on_a_bare_host(unsafe_no_sandbox=True)
     assert said.split() == ["rlimits", "capabilities"]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -47,13 +46,8 @@ def launch(x, doubled, out):
 
 
 @pytest.fixture(scope="module")
-def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
-    folder: Path = tmp_path_factory.mktemp("lean")
-    settings = quick_settings(
-        device_kinds=("sycl",),
-        cache_dir=folder,
-        device_memory_bytes=MEMORY,
-    )
+def lean() -> Iterator[Judged]:
+    settings = quick_settings(device_kinds=("sycl",), device_memory_bytes=MEMORY)
     evaluator = LocalEvaluator(settings)
     asyncio.run(evaluator.capabilities())
     yield Judged(evaluator, "sycl:0")

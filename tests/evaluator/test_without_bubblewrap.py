@@ -39,20 +39,17 @@ def unwrapped(judged):
     asyncio.run(evaluator.close())
 
 
-def test_a_right_candidate_passes_and_the_lock_is_reported(judged, unwrapped):
+def test_a_compile_that_eats_memory_is_a_verdict_and_the_next_candidate_passes(judged, unwrapped):
+    """The builder dies of its limit, and only the builder; the lock is reported."""
+    text = judged.right.replace("```sycl\n", f"```sycl\n{_GREEDY}\n", 1)
+    text = text.replace("  if (i < count)", "  All<100> all; (void)all;\n  if (i < count)")
+    evaluation = unwrapped(text)
+    assert evaluation.outcome is EvaluationOutcome.COMPILE_ERROR, evaluation.findings
+    assert [f.kind for f in evaluation.findings] == [FindingKind.MEMORY_LIMIT]
+
     evaluation = unwrapped(judged.right)
     assert evaluation.passed, evaluation.findings
     (isolation,) = (f.value for f in evaluation.evidence if f.name == "isolation")
     assert "landlock" in isolation
     assert "seccomp" in isolation
     assert "bubblewrap" not in isolation
-
-
-def test_a_compile_that_eats_memory_is_a_verdict(judged, unwrapped):
-    """The builder dies of its limit, and only the builder."""
-    text = judged.right.replace("```sycl\n", f"```sycl\n{_GREEDY}\n", 1)
-    text = text.replace("  if (i < count)", "  All<100> all; (void)all;\n  if (i < count)")
-    evaluation = unwrapped(text)
-    assert evaluation.outcome is EvaluationOutcome.COMPILE_ERROR, evaluation.findings
-    assert [f.kind for f in evaluation.findings] == [FindingKind.MEMORY_LIMIT]
-    assert unwrapped(judged.right).passed

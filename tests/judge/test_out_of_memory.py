@@ -35,7 +35,7 @@ def forward(self, x):
 """
 TASK = make_task(BODY, rows=8, cols=20)
 ALWAYS = 1 << 30
-STRIDE = 40
+STRIDE = 10
 """Every so many allocations of a question one fails in the same session."""
 
 
@@ -248,5 +248,5 @@ def test_an_admission_out_of_memory_is_a_typed_error(
     monkeypatch.setattr(admit, "compile_seconds", no_compiler)
     (need,) = finish(judge, work).needs
     assert need > 100
-    for at in range(0, need, need // 16):
+    for at in range(0, need, need // 8):
         finish(judge, work, (at + 1,), at)
