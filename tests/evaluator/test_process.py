@@ -18,13 +18,13 @@ from evaluator_svc.sandbox.host_paths import package_root
 _ENVIRONMENT = (("PYTHONPATH", package_root()), ("PATH", os.environ["PATH"]))
 
 _SUPERVISOR = """
-import asyncio, sys
-from pathlib import Path
+import asyncio, dataclasses, os
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 
 async def main():
-    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=Path(sys.argv[1]))
+    settings = EvaluatorSettings.from_environment(os.environ)
+    settings = dataclasses.replace(settings, device_kinds=("null",))
     evaluator = LocalEvaluator(settings)
     await evaluator.capabilities()
     print("up", flush=True)
@@ -112,10 +112,10 @@ def test_a_process_is_replaced_after_its_use_while_another_is_ready(launcher):
     pool.close()
 
 
-def test_nothing_outlives_a_supervisor_that_is_killed(cache_dir: Path):
+def test_nothing_outlives_a_supervisor_that_is_killed():
     """Judge, builders and runners end with it."""
     with subprocess.Popen(
-        [sys.executable, "-c", _SUPERVISOR, str(cache_dir)],
+        [sys.executable, "-c", _SUPERVISOR],
         env={**os.environ, "PYTHONPATH": package_root()},
         stdout=subprocess.PIPE,
     ) as supervisor:

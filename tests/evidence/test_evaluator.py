@@ -11,7 +11,6 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.requests.given_seeds import check_seeds
 from evaluator_svc.service import evaluator_service
-from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import own_public_key
 from kernel_foundry.domain.attestation import WorkloadSeeds
 from kernel_foundry.domain.check import CheckKind
@@ -30,6 +29,7 @@ from kernel_foundry.sdk.verification.verify import request_again
 from tests.cli import conftest as cli
 from tests.evaluator import conftest as real
 from tests.quick_settings import quick_settings
+from tests.shared_evaluator import Shared
 
 T = TypeVar("T")
 
@@ -49,20 +49,11 @@ def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:
     return dataclasses.replace(request, **changes)
 
 
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
-    folder = tmp_path_factory.mktemp("evaluator")
-    return quick_settings(
-        device_kinds=("null",),
-        key_file=folder / "evaluator.key",
-    )
-
-
 async def _remote(
-    settings: EvaluatorSettings, folder: Path, work: Callable[[RemoteEvaluator], Awaitable[T]]
+    evaluator: LocalEvaluator, folder: Path, work: Callable[[RemoteEvaluator], Awaitable[T]]
 ) -> T:
     """Return what comes of `work` with an evaluator behind a socket."""
-    service = evaluator_service(LocalEvaluator(settings))
+    service = evaluator_service(Shared(evaluator))
     async with running([service], f"unix:{folder}/s", grace_s=1.0) as target:
         remote = RemoteEvaluator(target)
         try:
@@ -77,7 +68,7 @@ def _numbers_differ(record: EvidenceRecord, again: Evaluation) -> list[str]:
 
 
 def test_a_verdict_from_afar_is_signed_and_comes_again(
-    settings: EvaluatorSettings, tmp_path: Path
+    local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
     """What is signed holds over the wire; the same seeds give the same numbers."""
     wrong = _request(cli.CANDIDATE.replace("null_relu", "null_copy"))
@@ -87,10 +78,10 @@ def test_a_verdict_from_afar_is_signed_and_comes_again(
         again = await remote.evaluate(request_again(record))
         return record, again, await remote.evaluate(wrong)
 
-    record, again, failed = asyncio.run(_remote(settings, tmp_path, judge))
+    record, again, failed = asyncio.run(_remote(local_evaluator("null"), tmp_path, judge))
     assert holds(check_integrity(record)), check_integrity(record)
     attestation = record.attestation
-    assert attestation.public_key == own_public_key(settings.signing_key)
+    assert attestation.public_key == own_public_key(quick_settings().signing_key)
     assert [(s.workload, len(s.seeds)) for s in attestation.seeds] == [("default", 3), ("odd", 3)]
     assert not attestation.seeds_given
     facts = {fact.name for fact in record.evaluation.evidence}
@@ -103,11 +94,13 @@ def test_a_verdict_from_afar_is_signed_and_comes_again(
     assert not failed.passed
 
 
-def test_seeds_are_fresh_where_none_are_given(settings: EvaluatorSettings, tmp_path: Path) -> None:
+def test_seeds_are_fresh_where_none_are_given(
+    local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
+) -> None:
     async def judge(remote: RemoteEvaluator) -> list[Evaluation]:
         return [await remote.evaluate(_request()) for _ in range(2)]
 
-    first, second = asyncio.run(_remote(settings, tmp_path, judge))
+    first, second = asyncio.run(_remote(local_evaluator("null"), tmp_path, judge))
     drawn = {s for e in (first, second) for given in e.attestation.seeds for s in given.seeds}
     assert len(drawn) == 12
 

@@ -1,7 +1,6 @@
 """Sweeps on the CPU device: what becomes of each sort of configuration."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -170,14 +169,8 @@ def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
     assert all(r.is_correct for r in results)
 
 
-async def test_closing_the_evaluator_ends_its_sweeps(tmp_path: Path) -> None:
-    evaluator = LocalEvaluator(
-        quick_settings(
-            device_kinds=("null",),
-            cache_dir=tmp_path,
-            unsafe_no_sandbox=True,
-        )
-    )
+async def test_closing_the_evaluator_ends_its_sweeps() -> None:
+    evaluator = LocalEvaluator(quick_settings(device_kinds=("null",), unsafe_no_sandbox=True))
     numbers = list(range(1, 61))
     text = candidate(f'TUNE = {{"WG": [64], "MM": {numbers}, "NN": {numbers[:10]}}}')
     results = evaluator.sweep(
