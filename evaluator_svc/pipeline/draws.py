@@ -50,10 +50,11 @@ class EvaluationDraws:
         seeds = given.get(name) or tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
         context.draft.set_seeds(name, seeds)
         is_alone = has_one_seed(workload)
+        own = context.request.task.tolerance_of(name, context.admission.tolerance)
         draw, descriptors = context.judge.draw(
             context.request.task,
             name,
-            context.admission.tolerance.times(workload.tolerance_factor),
+            own.times(workload.tolerance_factor),
             seeds[:1] if is_alone else seeds,
             is_lean=is_alone or name in self._memory.plan.lean,
         )

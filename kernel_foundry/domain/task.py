@@ -14,6 +14,11 @@ from kernel_foundry.domain.digest import content_digest
 LONGEST_SCALAR: Final = 200
 """Characters of a scalar's value."""
 
+WIDER_THAN_TASK: Final = (
+    "the tolerance of a workload has to be within that of the task, which trivial answers are tried"
+    " with: give the task's own as the widest of all"
+)
+
 
 class Precision(StrEnum):
     """Data type that inputs and weights are cast to."""
@@ -34,6 +39,9 @@ class Tolerance:
     output_shares: tuple[float, ...] = field(default=(), repr=False)
     """What each output is held to, as a share of the above, from 0 (to the last bit) to 1; empty:
     all of it. No part of a task's digest: tasks do not give any."""
+    matched: float = field(default=1.0, repr=False)
+    """Share of an output's elements that have to be within the bound; the others may be any
+    finite numbers."""
 
     def of(self, output: int) -> Self:
         """Return what one output is held to."""
@@ -43,6 +51,10 @@ class Tolerance:
     def times(self, factor: float) -> Self:
         """Return the tolerance of every output multiplied by `factor`."""
         return replace(self, rtol=factor * self.rtol, atol=factor * self.atol)
+
+    def is_within(self, other: "Tolerance") -> bool:
+        """Return whether whatever it admits is admitted by the other one, too."""
+        return self.rtol <= other.rtol and self.atol <= other.atol and self.matched >= other.matched
 
     def is_exact(self, output: int) -> bool:
         """Return whether an output is held to the last bit."""
@@ -100,6 +112,8 @@ class Workload:
     scalars: tuple[Scalar, ...] = field(default=(), repr=False)
     weight: float = field(default=1.0, repr=False)
     """How much its speed-up counts in that of the task, beside the weights of the others."""
+    tolerance: Tolerance | None = field(default=None, repr=False)
+    """What its outputs are held to, within the task's own tolerance; None: the task's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +149,15 @@ class Task:
             raise ValueError(f"task {self.name}: workload names must differ")
         if not all(w.weight > 0.0 for w in self.workloads):
             raise ValueError(f"task {self.name}: weights of workloads are above 0")
+        for workload in self.workloads:
+            own = workload.tolerance
+            if own and not (self.tolerance and own.is_within(self.tolerance)):
+                raise ValueError(f"task {self.name}: {workload.name}: {WIDER_THAN_TASK}")
+
+    def tolerance_of(self, workload: str, admitted: Tolerance) -> Tolerance:
+        """Return what outputs of a workload are held to; `admitted` is that of the admission."""
+        own = next((w.tolerance for w in self.workloads if w.name == workload), None)
+        return admitted if own is None else replace(own, output_shares=admitted.output_shares)
 
     def weight_of(self, workload: str) -> float:
         """Return how much a workload counts; 1 for one that is not the task's own."""
@@ -163,5 +186,15 @@ class Task:
             *((f"constants {self.constants!r}",) if self.constants else ()),
             *((f"least_bits {self.least_bits!r}",) if self.least_bits else ()),
             *(f"scalars {w.name!r} {w.scalars!r}" for w in self.workloads if w.scalars),
+            *(
+                (f"matched {self.tolerance.matched!r}",)
+                if self.tolerance and self.tolerance.matched != 1.0
+                else ()
+            ),
+            *(
+                f"tolerance {w.name!r} {w.tolerance!r} {w.tolerance.matched!r}"
+                for w in self.workloads
+                if w.tolerance
+            ),
             *(f"weight {w.name!r} {w.weight!r}" for w in self.workloads if w.weight != 1.0),
         )

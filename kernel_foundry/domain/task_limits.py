@@ -7,7 +7,7 @@ from typing import Final
 
 from kernel_foundry.domain.bounds import check_count, check_length, check_number, out_of_bounds
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
-from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task import Task, Tolerance
 
 LONGEST_REFERENCE: Final = 1 << 18
 """Characters. It is read in the supervisor, at some hundred bytes of memory for each."""
@@ -18,6 +18,8 @@ LARGEST_SIZE: Final = 1 << 40
 """Of a constant that a workload overrides."""
 LARGEST_WEIGHT: Final = 1e6
 """Of a workload; the smallest is one over it."""
+LEAST_MATCHED: Final = 0.5
+"""Share of an output's elements that have to be within the tolerance."""
 MOST_BITS: Final = 24
 """Float32's mantissa: no output in float32 has more."""
 
@@ -36,12 +38,7 @@ def check_task(task: Task) -> None:
         check_name(task.name, "task.name")
     check_length("task.reference", task.reference, LONGEST_REFERENCE)
     check_length("task.instructions", task.instructions, LONGEST_INSTRUCTIONS)
-    if task.tolerance is not None:
-        for name in ("rtol", "atol"):
-            value = getattr(task.tolerance, name)
-            check_number(f"task.tolerance.{name}", value, 0.0, _MOST_TOLERANCE)
-        # Shares of outputs follow from an admission.
-        check_count("task.tolerance.output_shares", len(task.tolerance.output_shares), 0)
+    _check_tolerance("task.tolerance", task.tolerance)
     check_number("task.least_bits", task.least_bits, 0.0, MOST_BITS, "bits")
     for field in ("library_ops", "constants"):
         names = getattr(task, field)
@@ -62,4 +59,15 @@ def check_task(task: Task) -> None:
         check_count("task.workloads.scalars", len(workload.scalars), _MOST_OF_A_LIST)
         for scalar in workload.scalars:
             check_length("task.workloads.scalars.name", scalar.name, _LONGEST_NAME)
+        _check_tolerance("task.workloads.tolerance", workload.tolerance)
         check_number("task.workloads.weight", workload.weight, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+
+def _check_tolerance(field: str, tolerance: Tolerance | None) -> None:
+    if tolerance is None:
+        return
+    for name in ("rtol", "atol"):
+        check_number(f"{field}.{name}", getattr(tolerance, name), 0.0, _MOST_TOLERANCE)
+    check_number(f"{field}.matched", tolerance.matched, LEAST_MATCHED, 1.0)
+    # Shares of outputs follow from an admission.
+    check_count(f"{field}.output_shares", len(tolerance.output_shares), 0)

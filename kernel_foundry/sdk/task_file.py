@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.task import (
     LONGEST_SCALAR,
+    WIDER_THAN_TASK,
     Precision,
     Scalar,
     Size,
@@ -24,6 +25,7 @@ from kernel_foundry.domain.task import (
 from kernel_foundry.domain.task_limits import (
     LARGEST_SIZE,
     LARGEST_WEIGHT,
+    LEAST_MATCHED,
     MOST_BITS,
     MOST_WORKLOADS,
 )
@@ -53,7 +55,7 @@ SIDECAR_KEYS: Final = (
     "instructions",
 )
 """The keys of a sidecar; docs/task-file.md explains them."""
-WORKLOAD_KEYS: Final = frozenset({"held_out", "weight"})
+WORKLOAD_KEYS: Final = frozenset({"held_out", "tolerance", "weight"})
 """The keys of a workload that are no constants of the task file."""
 
 _T = TypeVar("_T")
@@ -150,11 +152,15 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
     if tf32 and precision not in (None, Precision.FP32):
         raise _FieldError(f"tf32: needs precision fp32, but the precision is {precision}")
     workloads = setting("workloads", lambda value: _workloads(value, known), whole)
+    tolerance = setting("tolerance", _tolerance, None)
+    for workload in workloads:
+        if workload.tolerance and not (tolerance and workload.tolerance.is_within(tolerance)):
+            raise _FieldError(f"workloads: {shown(workload.name)}: {WIDER_THAN_TASK}")
     return Task(
         name=name,
         reference=reference,
         workloads=workloads,
-        tolerance=setting("tolerance", _tolerance, None),
+        tolerance=tolerance,
         precision=precision,
         tf32=tf32,
         least_bits=setting("least_bits", _least_bits, 0.0),
@@ -196,9 +202,10 @@ def _workload(index: int, item: Any, known: _Constants) -> Workload:
     where = f"workloads[{index}]"
     if not isinstance(item, dict):
         raise _FieldError(f"{where}: expected sizes such as {{batch: 16}}, got {shown(item)}")
-    # A constant of the file may be called `weight`, and is meant then.
+    # A constant of the file may be called `weight` or `tolerance`, and is meant then.
     settings = WORKLOAD_KEYS - {*known.sizes, *known.scalars}
     held_out = _boolean(f"{where}.held_out", item.get("held_out", False))
+    tolerance = item.get("tolerance") if "tolerance" in settings else None
     weight = _weight(where, item.get("weight", 1.0)) if "weight" in settings else 1.0
     if held_out and "weight" in settings & item.keys():
         raise _FieldError(f"{where}.weight: it is held out, so it has no time that could count")
@@ -220,6 +227,7 @@ def _workload(index: int, item: Any, known: _Constants) -> Workload:
         scalars=tuple(scalars),
         held_out=held_out,
         weight=weight,
+        tolerance=None if tolerance is None else _tolerance(tolerance, f"{where}.tolerance"),
     )
 
 
@@ -245,14 +253,22 @@ def _weight(where: str, value: Any) -> float:
     return float(value)
 
 
-def _tolerance(value: Any) -> Tolerance | None:
+def _tolerance(value: Any, where: str = "tolerance") -> Tolerance | None:
     if value == "auto":
         return None
-    if not isinstance(value, dict) or set(value) != {"rtol", "atol"}:
-        raise _FieldError(f"tolerance: expected auto or {{rtol: …, atol: …}}, got {shown(value)}")
+    if not isinstance(value, dict) or set(value) - {"matched"} != {"rtol", "atol"}:
+        raise _FieldError(f"{where}: expected auto or {{rtol: …, atol: …}}, got {shown(value)}")
+    matched = value.get("matched", 1.0)
+    is_share = isinstance(matched, int | float) and not isinstance(matched, bool)
+    if not is_share or not LEAST_MATCHED <= matched <= 1:
+        raise _FieldError(
+            f"{where}.matched: expected a share of the elements from {LEAST_MATCHED:g} to 1, got"
+            f" {shown(matched)}"
+        )
     return Tolerance(
-        rtol=_bound("tolerance.rtol", value["rtol"]),
-        atol=_bound("tolerance.atol", value["atol"]),
+        rtol=_bound(f"{where}.rtol", value["rtol"]),
+        atol=_bound(f"{where}.atol", value["atol"]),
+        matched=float(matched),
     )
 
 

@@ -96,6 +96,26 @@ def test_workloads_may_have_weights_flags_numbers_and_words(tmp_path: Path) -> N
     assert len({task.digest, *(other.digest for other in others)}) == 3
 
 
+def test_workloads_have_tolerances_within_the_tasks(tmp_path: Path) -> None:
+    listed = (
+        "tolerance: {rtol: 1e-2, atol: 1e-2, matched: 0.9}\n"
+        "workloads: [{}, {batch: 4, tolerance: {rtol: 1e-3, atol: 1e-2, matched: 0.99}}]\n"
+    )
+    task = read_task(write(tmp_path, listed))
+    assert task.tolerance == Tolerance(rtol=1e-2, atol=1e-2, matched=0.9)
+    admitted = replace(task.tolerance, output_shares=(0.5,))
+    assert task.tolerance_of("default", admitted) == admitted
+    own = task.tolerance_of("batch=4", admitted)
+    assert (own.rtol, own.matched, own.output_shares) == (1e-3, 0.99, (0.5,))
+    stored = from_plain(Task, to_plain(task))
+    assert stored == task
+    others = [
+        replace(task, tolerance=replace(task.tolerance, matched=0.8)),
+        replace(task, workloads=tuple(replace(w, tolerance=None) for w in task.workloads)),
+    ]
+    assert len({task.digest, *(other.digest for other in others)}) == 3
+
+
 def test_a_file_may_call_a_size_weight(tmp_path: Path) -> None:
     path = write(tmp_path, "workloads: [{weight: 64}]", REFERENCE + "weight = 8\n")
     (workload,) = read_task(path).workloads
@@ -162,6 +182,12 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("workloads: [{scale: .inf}]", "scale: expected a value like the file's 0.5, got inf"),
         ("workloads: [{scale: tiny}]", "scale: expected a value like the file's 0.5, got 'tiny'"),
         ("workloads: [{twice: 4}]", "the file has: batch, dim, scale"),
+        ("tolerance: {rtol: 1, atol: 0, matched: 0.3}", "tolerance.matched: expected a share"),
+        ("workloads: [{tolerance: {rtol: 1, atol: 0}}]", "has to be within that of the task"),
+        (
+            "{tolerance: {rtol: 1, atol: 0}, workloads: [{tolerance: {rtol: 2, atol: 0}}]}",
+            "has to be within that of the task",
+        ),
         ("workloads: [{weight: 0}]", "workloads[0].weight: expected a number from 1e-06 to"),
         ("workloads: [{weight: true}]", "workloads[0].weight: expected a number from 1e-06 to"),
         ("workloads: [{}, {batch: 4, held_out: true, weight: 2}]", "no time that could count"),

@@ -35,6 +35,14 @@ _SCALARS: dict[Any, st.SearchStrategy[Any]] = {
 _TEXT = _SCALARS[str]
 _SCALAR_TEXT = st.one_of(st.booleans(), st.floats(-1e6, 1e6), st.just("mean")).map(repr)
 
+_TOLERANCES = st.builds(
+    Tolerance,
+    rtol=st.floats(0, 1),
+    atol=st.floats(0, 1),
+    output_shares=st.just((0.5,)),
+    matched=st.floats(0.5, 1),
+)
+
 # Types whose __post_init__ refuses most random values.
 _CONSTRAINED: dict[type, st.SearchStrategy[Any]] = {
     Measures: st.builds(Measures, **dict.fromkeys(DIMENSIONS, st.integers(0, LEVELS - 1))),
@@ -46,6 +54,7 @@ _CONSTRAINED: dict[type, st.SearchStrategy[Any]] = {
         scalars=st.tuples(st.builds(Scalar, name=_TEXT, text=_SCALAR_TEXT)),
         weight=st.floats(min_value=1e-6, max_value=1e6),
     ),
+    Tolerance: _TOLERANCES,
     Scalar: st.builds(Scalar, name=_TEXT, text=_SCALAR_TEXT),
 }
 _GIVEN = _SCALARS | _CONSTRAINED
@@ -89,6 +98,12 @@ def test_a_workload_keeps_what_its_text_does_not_show(workload: Workload) -> Non
     """Scalars and weights are no part of a workload's text, so that old tasks keep their digest."""
     message = to_message(workload, task_pb2.Workload)
     assert workload == from_message(Workload, message)
+
+
+@given(tolerance=_TOLERANCES)
+def test_a_workload_keeps_its_tolerance(tolerance: Tolerance) -> None:
+    workload = Workload(name="w", tolerance=tolerance)
+    assert workload == from_message(Workload, to_message(workload, task_pb2.Workload))
 
 
 def _measures(memory: int = 0) -> measures_pb2.Measures:

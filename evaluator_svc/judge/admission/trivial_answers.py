@@ -48,11 +48,13 @@ class TrivialTrial:
     """Every element is what was expected, to the last bit."""
     error: float = 0.0
     """Largest error where all are right, in the units of the tolerance."""
+    least_share: float = 1.0
+    """Of the elements that have to be right."""
 
     @property
     def passes(self) -> bool:
         """Whether a candidate that writes this would be right."""
-        return self.share == 1.0
+        return self.share >= self.least_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,8 @@ def _both(first: TrivialTrial, second: TrivialTrial | None) -> TrivialTrial | No
     return TrivialTrial(
         name=first.name,
         output=first.output,
-        share=1.0,
+        share=min(first.share, second.share),
+        least_share=first.least_share,
         is_exact=first.is_exact and second.is_exact,
         error=max(first.error, second.error),
     )
@@ -113,7 +116,12 @@ def _try(
     values = values.to(expected.tensor.dtype).contiguous()
     wrong = _wrong_count(values, expected, tolerance)
     if wrong:
-        return TrivialTrial(name=answer.name, output=index, share=1.0 - wrong / values.numel())
+        return TrivialTrial(
+            name=answer.name,
+            output=index,
+            share=1.0 - wrong / values.numel(),
+            least_share=tolerance.matched,
+        )
     is_exact = not _wrong_count(values, expected, _EXACT)
     error = 0.0 if is_exact else largest_error(values, expected.tensor)
     return TrivialTrial(name=answer.name, output=index, share=1.0, is_exact=is_exact, error=error)

@@ -26,8 +26,12 @@ def comparison_check(
     *,
     is_right: bool,
     kind: CheckKind = CheckKind.COMPARISON,
+    differing: float = math.nan,
 ) -> Check:
-    """Return the check that outputs are what the reference gives."""
+    """Return the check that outputs are what the reference gives.
+
+    `differing`: elements outside the tolerance, where some may be; NaN: none may.
+    """
     return Check(
         kind=kind,
         result=CheckResult.PASSED if is_right else CheckResult.FAILED,
@@ -36,6 +40,7 @@ def comparison_check(
             seeds=correctness.seed_count,
             elements=correctness.element_count,
             mismatched_elements=correctness.mismatch_count,
+            differing_elements=differing,
         ),
     )
 

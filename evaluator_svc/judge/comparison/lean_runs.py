@@ -99,7 +99,14 @@ class LeanRuns:
             self._digester.digest(draw.output_bytes(seed, output, _SLOT)) for output in outputs
         )
         allowed = tuple(
-            allowed_counts(draw, (found,), seed=seed, output=output, slots=(_SLOT,))[0]
+            allowed_counts(
+                draw,
+                (found,),
+                seed=seed,
+                output=output,
+                slots=(_SLOT,),
+                matched=draw.tolerance.matched,
+            )[0]
             for output, found in enumerate(comparisons)
         )
         return _Run(comparisons=comparisons, allowed_counts=allowed, digests=digests)

@@ -70,6 +70,11 @@ class OutputCheck:
         return tuple(c if c > most else 0 for c, most in zip(counts, allowed, strict=True))
 
     @property
+    def differs(self) -> bool:
+        """True when elements of any run are outside the tolerance, whether that is wrong or not."""
+        return any(comparison.mismatch_count for comparison in self.comparisons)
+
+    @property
     def worst(self) -> int:
         """Index of the slot with most mismatches."""
         return self.mismatch_counts.index(max(self.mismatch_counts))
@@ -127,12 +132,21 @@ def verdict_on_runs(
         verdict,
         findings=(*verdict.findings, *([_unchanged_finding(unchanged)] if unchanged else [])),
         checks=(
-            comparison_check(draw, verdict.correctness, is_right=is_right),
+            comparison_check(
+                draw, verdict.correctness, is_right=is_right, differing=_differing(draw, checks)
+            ),
             determinism_check(draw, verdict.correctness, is_stable=is_stable),
             inputs_check(draw, stray.modified),
             guards_check(draw, stray.touched),
         ),
     )
+
+
+def _differing(draw: SharedDraw, checks: Sequence[OutputCheck]) -> float:
+    """Elements outside the tolerance, where a share of them may be; else NaN."""
+    if draw.tolerance.matched == 1.0:
+        return math.nan
+    return float(sum(max(int(c.mismatch_count) for c in check.comparisons) for check in checks))
 
 
 def _unchanged_finding(names: Sequence[str]) -> Finding:
@@ -201,6 +215,7 @@ def check_output(
             output=output,
             slots=slots,
             values=values,
+            matched=tolerance.matched,
         ),
     )
 
@@ -213,16 +228,22 @@ def allowed_counts(
     output: int,
     slots: Sequence[int],
     values: CallValues | None = None,
+    matched: float = 1.0,
 ) -> tuple[int, ...]:
     """Return how many elements of each slot may differ; the reference is asked where any does.
+
+    Of numbers that are `matched` decides, where all of them are finite.
 
     Raises:
         TaskInvalidError: the reference raises.
     """
     differ = [i for i, c in enumerate(comparisons) if c.mismatch_count]
     none = (0,) * len(comparisons)
-    if not differ or getattr(torch, draw.output_slots[output].dtype).is_floating_point:
+    if not differ:
         return none
+    if getattr(torch, draw.output_slots[output].dtype).is_floating_point:
+        most = math.floor((1.0 - matched) * draw.element_count(output))
+        return tuple(most if math.isfinite(c.max_abs_error) else 0 for c in comparisons)
     if draw.prepared.module.names_places:
         expected = _expected(draw, seed, values)[output].tensor
         written = [draw.output_tensor(seed, output, slots[i]) for i in differ]

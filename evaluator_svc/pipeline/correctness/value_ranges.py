@@ -201,7 +201,7 @@ class RangeTrials:
         draw, descriptors = self._judge.draw(
             self._context.request.task,
             workload,
-            self._admission.tolerance,
+            self._context.request.task.tolerance_of(workload, self._admission.tolerance),
             seeds,
             tuple(value_range.distribution for value_range in ranges),
             mixed=tuple(value_range.distribution for value_range in mixed),

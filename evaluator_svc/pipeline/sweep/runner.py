@@ -187,7 +187,7 @@ class SweepRunner:
         draw, descriptors = self._judge.draw(
             self._request.task,
             workload,
-            self._admission.tolerance,
+            self._request.task.tolerance_of(workload, self._admission.tolerance),
             (secrets.randbits(31),),
             is_lean=workload in self._memory.lean,
         )

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from kernel_foundry.domain.task import Tolerance
+from kernel_foundry.domain.task_limits import LEAST_MATCHED
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.task_import.definition import Definition, read_definition
 from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
@@ -18,6 +20,7 @@ from kernel_foundry.sdk.task_import.settings import (
     is_size,
     literal,
     setting_groups,
+    tolerance_setting,
 )
 from kernel_foundry.sdk.task_import.source_text import (
     bound_names,
@@ -30,6 +33,7 @@ from kernel_foundry.shown_value import shown
 
 _DEFINITION: Final = "definition.json"
 _WORKLOADS: Final = "workload.jsonl"
+_MATCHED: Final = "required_matched_ratio"
 _LONGEST_DESCRIPTION: Final = 16_384
 
 
@@ -67,16 +71,19 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
     if isinstance(content.get("name"), str) and content["name"]:
         name = content["name"]
     settings: list[Setting] = []
-    tolerances: list[Any] = []
+    notes: tuple[str, ...] = ()
     for where, workload in _workloads(files, path):
         try:
-            settings.append(Setting(values=_values(definition, workload)))
-            tolerances.append(workload.get("tolerance"))
+            values = _values(definition, workload)
+            tolerance, said = _tolerance(workload.get("tolerance"))
+            settings.append(Setting(values=values, tolerance=tolerance))
+            notes += said
         except NotRepresentableError as error:
             yield Entry(source=where, name=f"{name}_{where}", reason=str(error))
     if not 0 < len(settings) <= MOST_SETTINGS:
         raise NotRepresentableError(f"{len(settings)} workloads, expected 1 to {MOST_SETTINGS}")
-    sidecar, notes = _tolerance(tolerances)
+    notes = tuple(dict.fromkeys(notes))
+    sidecar: dict[str, Any] = {}
     if content.get("constraints"):
         notes += ("constraints: the workloads alone keep to them",)
     if isinstance(content.get("description"), str) and content["description"]:
@@ -87,7 +94,7 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
             name=name if number == 1 else f"{name}_{number}",
             reference=_text(definition, group),
             settings={**_workload_settings(definition, group), **sidecar},
-            notes=notes,
+            notes=(*notes, *_unkept_tolerance(group, settings)),
         )
 
 
@@ -142,20 +149,32 @@ def _scalar(dtype: str, value: Any) -> Any:
     return float(value) if isinstance(value, float) or dtype.startswith("float") else text
 
 
-def _tolerance(stated: list[Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The sidecar's tolerance, where all workloads have one that a task can have."""
-    given = [t for t in stated if t is not None]
-    if not given:
-        return {}, ()
-    first = given[0]
-    if len(given) < len(stated) or any(t != first for t in given) or not isinstance(first, dict):
-        return {}, ("tolerance: differs between workloads, derived at admission",)
-    bounds = {"rtol": first.get("max_rtol"), "atol": first.get("max_atol")}
-    if not all(map(_is_bound, bounds.values())):
-        return {}, ("tolerance: derived at admission",)
-    others = sorted(str(key)[:100] for key in set(first) - {"max_rtol", "max_atol"})
-    notes = (f"tolerance: {', '.join(others)}; every element counts",) if others else ()
-    return {"tolerance": bounds}, notes
+def _tolerance(stated: Any) -> tuple[Tolerance | None, tuple[str, ...]]:
+    """What a workload's outputs are held to, and what of it no task can have."""
+    if stated is None:
+        return None, ()
+    given = stated if isinstance(stated, dict) else {}
+    rtol, atol = given.get("max_rtol"), given.get("max_atol")
+    if not (_is_bound(rtol) and _is_bound(atol)):
+        return None, ("tolerance: no max_rtol and max_atol below 1, derived at admission",)
+    matched = given.get(_MATCHED, 1.0)
+    unkept = [key for key in given if key not in ("max_rtol", "max_atol", _MATCHED)]
+    if not (_is_number(matched) and LEAST_MATCHED <= matched <= 1):
+        unkept.append(_MATCHED)
+        matched = 1.0
+    notes = tuple(f"tolerance: {printable(str(key))[:100]}" for key in unkept if given.get(key))
+    return Tolerance(rtol=float(rtol), atol=float(atol), matched=float(matched)), notes
+
+
+def _unkept_tolerance(group: SettingGroup, settings: list[Setting]) -> tuple[str, ...]:
+    is_stated = any(setting.tolerance for setting in settings)
+    if group.tolerance is not None or not is_stated:
+        return ()
+    return ("tolerance: not every workload states one, derived at admission",)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_bound(value: object) -> bool:
@@ -174,9 +193,12 @@ def _names(definition: Definition, group: SettingGroup) -> dict[str, str]:
 
 def _workload_settings(definition: Definition, group: SettingGroup) -> dict[str, Any]:
     names = _names(definition, group)
-    names["held_out"] = "held_out"
+    names |= {"held_out": "held_out", "tolerance": "tolerance"}
     listed = [{names[key]: value for key, value in one.items()} for one in group.workloads]
-    return {"workloads": listed} if listed else {}
+    settings: dict[str, Any] = {"workloads": listed} if listed else {}
+    if group.tolerance is not None:
+        settings["tolerance"] = tolerance_setting(group.tolerance)
+    return settings
 
 
 def _parameters(definition: Definition) -> list[str]:

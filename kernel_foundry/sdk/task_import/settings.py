@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.sdk.task_import.entry import NotRepresentableError
 from kernel_foundry.shown_value import shown
 
@@ -27,6 +28,8 @@ class Setting:
     values: Mapping[str, Any]
     timed: bool = True
     """Whether the suite times it; the others are for correctness alone."""
+    tolerance: Tolerance | None = None
+    """What its outputs are held to; None: the suite does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,8 @@ class SettingGroup:
     """As a sidecar has them; empty if they do not differ."""
     is_timed: bool = True
     """Whether any of them is timed."""
+    tolerance: Tolerance | None = None
+    """The widest of all; None where not all have one. A workload's own is among its keys."""
 
 
 def setting_groups(
@@ -139,10 +144,16 @@ def _group(settings: list[Setting]) -> SettingGroup:
     held_out = {values for values in ordered if not timed[values]}
     if not held_out and len(ordered) > 1:
         held_out = set(ordered[_HELD_OUT_EACH - 1 :: _HELD_OUT_EACH] or ordered[-1:])
+    stated = {
+        tuple(setting.values[name] for name in overridden): setting.tolerance
+        for setting in reversed(settings)
+    }
+    widest = _widest(list(stated.values()))
     workloads = [
         {
             **dict(zip(overridden, values, strict=True)),
             **({"held_out": True} if values in held_out else {}),
+            **_own_tolerance(stated[values], widest),
         }
         for values in ordered
     ]
@@ -151,4 +162,27 @@ def _group(settings: list[Setting]) -> SettingGroup:
         overridden=overridden,
         workloads=workloads if overridden else [],
         is_timed=any(timed.values()),
+        tolerance=widest,
     )
+
+
+def tolerance_setting(tolerance: Tolerance) -> dict[str, float]:
+    """Return a tolerance as a sidecar has it."""
+    matched = {} if tolerance.matched == 1.0 else {"matched": tolerance.matched}
+    return {"rtol": tolerance.rtol, "atol": tolerance.atol, **matched}
+
+
+def _widest(stated: list[Tolerance | None]) -> Tolerance | None:
+    given = [tolerance for tolerance in stated if tolerance is not None]
+    if len(given) < len(stated):
+        return None
+    return Tolerance(
+        rtol=max(t.rtol for t in given),
+        atol=max(t.atol for t in given),
+        matched=min(t.matched for t in given),
+    )
+
+
+def _own_tolerance(stated: Tolerance | None, widest: Tolerance | None) -> dict[str, Any]:
+    is_own = widest is not None and stated is not None and stated != widest
+    return {"tolerance": tolerance_setting(stated)} if is_own and stated else {}

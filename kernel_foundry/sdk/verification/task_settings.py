@@ -18,6 +18,8 @@ def unusual_settings(task: Task) -> Iterator[Statement]:
 def _settings(task: Task) -> Iterator[tuple[str, str]]:
     if task.tolerance is not None:
         bounds = f"rtol {task.tolerance.rtol:g}, atol {task.tolerance.atol:g}"
+        if task.tolerance.matched < 1.0:
+            bounds += f", of {100 * task.tolerance.matched:g} % of the elements"
         yield "tolerance", f"{bounds}, by hand: none was derived from the reference"
     weights = [f"{w.weight:g} for {w.name}" for w in task.workloads if w.weight != 1.0]
     if weights:

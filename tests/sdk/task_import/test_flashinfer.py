@@ -140,10 +140,39 @@ def test_a_tolerance_that_all_workloads_have_is_kept(tmp_path: Path) -> None:
     stated = {"max_rtol": 0.01, "max_atol": 0.02, "required_matched_ratio": 0.99}
     workloads = [{**_workload(rows), "tolerance": stated} for rows in (4, 9)]
     suite = imported(tmp_path, _pack(DEFINITION, workloads))
-    assert read_task(tmp_path / "out/gather_columns.py").tolerance == Tolerance(
-        rtol=0.01, atol=0.02
+    task = read_task(tmp_path / "out/gather_columns.py")
+    assert task.tolerance == Tolerance(rtol=0.01, atol=0.02, matched=0.99)
+    assert all(w.tolerance is None for w in task.workloads)
+    assert suite.imported[0].notes == ()
+
+
+def test_tolerances_that_differ_are_those_of_workloads(tmp_path: Path) -> None:
+    """The task has the widest; what no task can hold is said."""
+    stated = [
+        {"max_rtol": 0.01, "max_atol": 0.02, "required_matched_ratio": 0.99, "max_error_cap": 5},
+        {"max_rtol": 0.02, "max_atol": 0.01, "required_matched_ratio": 0.3},
+    ]
+    workloads = [
+        {**_workload(rows), "tolerance": t} for rows, t in zip((4, 9), stated, strict=True)
+    ]
+    suite = imported(tmp_path, _pack(DEFINITION, workloads))
+    task = read_task(tmp_path / "out/gather_columns.py")
+    assert task.tolerance == Tolerance(rtol=0.02, atol=0.02, matched=0.99)
+    assert [w.tolerance for w in task.workloads] == [
+        Tolerance(rtol=0.01, atol=0.02, matched=0.99),
+        Tolerance(rtol=0.02, atol=0.01),
+    ]
+    assert suite.imported[0].notes == (
+        "tolerance: max_error_cap",
+        "tolerance: required_matched_ratio",
     )
-    assert "required_matched_ratio" in suite.imported[0].notes[0]
+
+
+def test_a_tolerance_that_only_some_workloads_have_is_named(tmp_path: Path) -> None:
+    workloads = [_workload(4), {**_workload(9), "tolerance": {"max_rtol": 0.1, "max_atol": 0.1}}]
+    suite = imported(tmp_path, _pack(DEFINITION, workloads))
+    assert read_task(tmp_path / "out/gather_columns.py").tolerance is None
+    assert "not every workload states one" in suite.imported[0].notes[0]
 
 
 def test_workloads_that_need_stored_data_are_named(tmp_path: Path) -> None:
