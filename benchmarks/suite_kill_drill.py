@@ -71,8 +71,8 @@ async def work(folder: Path) -> None:
             is_last_word = int(told.is_promotion)
             print(event.entry.run, told.candidate.digest, is_last_word, flush=True)
 
-    targets = Targets(**{service: _address(folder, service) for service in SERVICES})
-    directory = Directory(targets)
+    evaluator, archive, generator = (_address(folder, service) for service in SERVICES)
+    directory = Directory(Targets(evaluator=evaluator, archive=archive, generator=generator))
     try:
         with closing(SuiteStore(folder / "suites.db")) as store:
             await run_suite(await directory.services(), store, store.find(SUITE), say)

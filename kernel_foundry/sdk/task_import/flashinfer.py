@@ -154,7 +154,7 @@ def _tolerance(stated: Any) -> tuple[Tolerance | None, tuple[str, ...]]:
     if stated is None:
         return None, ()
     given = stated if isinstance(stated, dict) else {}
-    rtol, atol = given.get("max_rtol"), given.get("max_atol")
+    rtol, atol = given.get("max_rtol", -1), given.get("max_atol", -1)
     if not (_is_bound(rtol) and _is_bound(atol)):
         return None, ("tolerance: no max_rtol and max_atol below 1, derived at admission",)
     matched = given.get(_MATCHED, 1.0)
