@@ -26,6 +26,7 @@ from evaluator_svc.judge.comparison.kept_calls import audit_kept, compare_kept
 from evaluator_svc.judge.comparison.lean_runs import LeanRuns
 from evaluator_svc.judge.comparison.precision import audit_precision
 from evaluator_svc.judge.comparison.ranges import verify_guests, verify_ranges
+from evaluator_svc.judge.comparison.task_check import with_task_check
 from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
@@ -36,7 +37,7 @@ from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.messages.comparison import RunComparison
-from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw
 from evaluator_svc.messages.foreign import CallForm
 from evaluator_svc.messages.judge import (
     ChangeReply,
@@ -281,9 +282,14 @@ class Judge:
             DeviceMemoryError: there is too little memory.
         """
         runs = self._lean_runs.get(draw)
-        if runs is not None:
-            return self._work_on(draw, "comparing", lambda _: runs.verify())
-        return self._work_on(draw, "comparing", lambda shared: verification.verify(shared, slots))
+
+        def compared(shared: SharedDraw) -> RunComparison:
+            if runs is not None:
+                return with_task_check(shared, (0,), runs.verify())
+            written = tuple(slots) or tuple(range(OUTPUT_SLOTS))
+            return with_task_check(shared, written, verification.verify(shared, slots))
+
+        return self._work_on(draw, "comparing", compared)
 
     def verify_decoy(self, draw: int) -> tuple[str, ...]:
         """Return the outputs whose first slots are right though no kernel was launched.

@@ -31,6 +31,7 @@ class CheckKind(StrEnum):
     OUTPUT_MEMORY = "output_memory"
     PROCESS_STATE = "process_state"
     FOREIGN_CODE = "foreign_code"
+    TASK_CHECK = "task_check"
 
 
 class CheckResult(StrEnum):

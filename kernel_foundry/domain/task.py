@@ -141,6 +141,8 @@ class Task:
     """Inputs, parameters and buffers that never change, which a kernel may rely on."""
     least_bits: float = 0.0
     """Fewest effective bits of the outputs against float64; 0: what the tolerance implies."""
+    check: str = ""
+    """Function of the reference's text that looks at outputs as well; empty: there is none."""
 
     def __post_init__(self) -> None:
         if not any(not w.held_out for w in self.workloads):
@@ -185,6 +187,7 @@ class Task:
             *(("degenerate",) if self.admit_degenerate else ()),
             *((f"constants {self.constants!r}",) if self.constants else ()),
             *((f"least_bits {self.least_bits!r}",) if self.least_bits else ()),
+            *((f"check {self.check!r}",) if self.check else ()),
             *(f"scalars {w.name!r} {w.scalars!r}" for w in self.workloads if w.scalars),
             *(
                 (f"matched {self.tolerance.matched!r}",)

@@ -37,6 +37,7 @@ def check_task(task: Task) -> None:
     if task.name:  # without one it is only judged, and no table shows it
         check_name(task.name, "task.name")
     check_length("task.reference", task.reference, LONGEST_REFERENCE)
+    check_length("task.check", task.check, _LONGEST_NAME)
     check_length("task.instructions", task.instructions, LONGEST_INSTRUCTIONS)
     _check_tolerance("task.tolerance", task.tolerance)
     check_number("task.least_bits", task.least_bits, 0.0, MOST_BITS, "bits")

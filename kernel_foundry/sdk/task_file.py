@@ -43,6 +43,8 @@ from kernel_foundry.task_source import (
 )
 
 _MAX_FILE_BYTES: Final = 1 << 20
+_SHOWN: Final = 500
+"""Characters of names in the text of an error."""
 SIDECAR_KEYS: Final = (
     "workloads",
     "tolerance",
@@ -52,6 +54,7 @@ SIDECAR_KEYS: Final = (
     "constants",
     "training",
     "library_ops",
+    "check",
     "instructions",
 )
 """The keys of a sidecar; docs/task-file.md explains them."""
@@ -167,6 +170,7 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
         constants=setting("constants", _constants, ()),
         training=setting("training", lambda value: _boolean("training", value), default=True),
         library_ops=setting("library_ops", _library_ops, ()),
+        check=setting("check", lambda value: _check(value, tree), ""),
         instructions=setting("instructions", _instructions, ""),
     )
 
@@ -327,6 +331,16 @@ def _constants(value: Any) -> tuple[str, ...]:
             f" {shown(value)}"
         )
     return tuple(dict.fromkeys(value))
+
+
+def _check(value: Any, tree: ast.Module) -> str:
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if value not in functions:
+        raise _FieldError(
+            f"check: expected a function of the task file, got {shown(value)}; the file has"
+            f" {', '.join(functions)[:_SHOWN]}"
+        )
+    return str(value)
 
 
 def _instructions(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Workloads that differ in a flag and a number, and that count by their weights."""
+"""Workloads that differ in a flag and a number and count by their weights, and a task's check."""
 
 import math
 
@@ -30,11 +30,17 @@ class Model(nn.Module):
 
 def get_inputs():
     return [torch.randn(ROWS, COLS)]
+
+
+def no_negative_zeros(inputs, expected, actual):
+    out = actual[0]
+    return "a zero is negative" if ((out == 0) & out.signbit()).any() else None
 """
 
 _TASK = Task(
     name="sloped",
     reference=_REFERENCE,
+    check="no_negative_zeros",
     workloads=(
         Workload(name="default", weight=3.0),
         Workload(
@@ -75,3 +81,12 @@ def test_a_candidate_has_to_follow_them_and_its_speed_up_is_weighted(judged) -> 
     ignoring = _CANDIDATE.replace("CLAMP ? sycl::fmax(y, 0.0f) : y", "y")
     wrong = judged(ignoring.replace('CONST = {"CLAMP": "clamped"}\n', ""), task=_TASK)
     assert wrong.outcome is EvaluationOutcome.WRONG_RESULT
+
+
+def test_what_the_tasks_check_says_is_a_wrong_result(judged) -> None:
+    negative = _CANDIDATE.replace("sycl::fmax(y, 0.0f)", "(y > 0.0f ? y : -0.0f)")
+    verdict = judged(negative, task=_TASK)
+    assert verdict.outcome is EvaluationOutcome.WRONG_RESULT
+    assert verdict.findings[0].message.endswith(
+        "no_negative_zeros() refuses the outputs: a zero is negative"
+    )

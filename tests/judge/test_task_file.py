@@ -55,6 +55,7 @@ tf32: false
 least_bits: 12
 training: false
 library_ops: [linear]
+check: get_inputs
 constants: [mix, table, mix]
 instructions: Be quick.
 """
@@ -70,6 +71,7 @@ instructions: Be quick.
     assert task.least_bits == 12.0
     assert not task.training
     assert task.library_ops == ("linear",)
+    assert task.check == "get_inputs"
     assert task.constants == ("mix", "table")
     assert task.instructions == "Be quick."
 
@@ -204,6 +206,8 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("{tf32: true, precision: fp16}", "tf32: needs precision fp32"),
         ("training: sometimes", "training: expected true or false"),
         ("library_ops: [cholesky]", "unknown 'cholesky'"),
+        ("check: absent", "check: expected a function of the task file, got 'absent'"),
+        ("check: [1]", "check: expected a function of the task file"),
         ("instructions: [1]", "instructions: expected text"),
     ],
 )
@@ -238,6 +242,7 @@ def test_the_page_tells_every_key_and_its_example_is_read(tmp_path: Path) -> Non
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert list(SIDECAR_KEYS) == re.findall(r"^(\w+):", example, re.MULTILINE)
     reference = REFERENCE.replace("batch = 16", "batch_size = 8").replace("4 * 1024", "64")
+    reference += "def sums_to_one(inputs, expected, actual): ...\n"
     task = read_task(write(tmp_path, example, reference))
     assert [w.name for w in task.workloads] == [
         "default",

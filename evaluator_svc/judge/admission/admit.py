@@ -32,6 +32,7 @@ from evaluator_svc.judge.baselines import (
     settled_baseline,
 )
 from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
+from evaluator_svc.judge.comparison.task_check import refusals_of_check
 from evaluator_svc.judge.graph.mode import ignores_mode
 from evaluator_svc.judge.graph.redundancy import find_redundancies
 from evaluator_svc.judge.inputs.input_set import InputSet
@@ -116,6 +117,8 @@ def admit_task(
         with threads_for(prepared), keeping_sets(prepared):
             with stages.stage("answers"):
                 answers = check_answers(task, prepared, memory)
+                if answers.is_judgeable:
+                    answers.refusals += refusals_of_check(task, prepared, ADMISSION_SEEDS[0])
             is_admitted = answers.is_judgeable if task.admit_degenerate else not answers.refusals
             with stages.stage("value_ranges"):
                 value_ranges = find_value_ranges(

@@ -25,6 +25,7 @@ from evaluator_svc.judge.reference.formats import is_narrow
 from evaluator_svc.sizes.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.printable import printable
 from kernel_foundry.task_source import missing_names, override_scalars, parse_reference
 
 _CAST: Final = {
@@ -36,6 +37,9 @@ _CAST: Final = {
 
 _CONSTRUCTION_SEED: Final = 20_260_101
 """Weights are drawn anew for every evaluation; this one only makes loading reproducible."""
+
+_LONGEST_SAID: Final = 1000
+"""Characters of what a task's check says."""
 
 _counter = itertools.count()
 
@@ -124,6 +128,34 @@ class TaskModule:
         """
         with torch.device("meta"), self.user_code("get_inputs() on the meta device"):
             return list(self._module.get_inputs())
+
+    def check(
+        self, inputs: list[Any], expected: list[torch.Tensor], actual: list[torch.Tensor]
+    ) -> str:
+        """Return what the task's check finds wrong with `actual`; "" where it finds nothing.
+
+        Raises:
+            TaskInvalidError: the file has no such function, or it raises or returns something else.
+        """
+        name = self.task.check
+        function = getattr(self._module, name, None)
+        if not callable(function):
+            raise TaskInvalidError(f"{self.task.name}: no function {name}", task=self.task.name)
+        with self.user_code(f"{name}()"), torch.no_grad():
+            said = function(inputs, expected, actual)
+            if isinstance(said, torch.Tensor | np.bool_):
+                said = bool(said)
+        if said is None or said is True:
+            return ""
+        if said is False:
+            return "wrong"
+        if isinstance(said, str):
+            return printable(said)[:_LONGEST_SAID]
+        raise TaskInvalidError(
+            f"{self.task.name}: {name}() gives a {type(said).__name__}; expected None, True, False"
+            " or a text that says what is wrong",
+            task=self.task.name,
+        )
 
     @contextmanager
     def user_code(self, what: str) -> Iterator[None]:
