@@ -9,7 +9,7 @@ from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.foreign import ForeignRequest, ForeignSource
 from kernel_foundry.domain.request import EvaluationLimits
-from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task import Scalar, Size, Task, Workload
 from kernel_foundry.sdk.foreign_file import python_of, solution_of
 
 pytestmark = pytest.mark.sycl  # the device whose host torch works on
@@ -20,13 +20,25 @@ _TASK = Task(
 import torch
 from torch import nn
 
+rows = 40
+factor = 0.75
+
 class Model(nn.Module):
     def forward(self, x, y, factor):
         return x * factor + torch.sin(y)
 
 def get_inputs():
-    return [torch.randn(40, 64), torch.randn(40, 64), 0.75]
+    return [torch.randn(rows, 64), torch.randn(rows, 64), factor]
 """,
+    workloads=(
+        Workload(name="default"),
+        Workload(
+            name="rows=24,factor=-1.5",
+            sizes=(Size(name="rows", value=24),),
+            scalars=(Scalar(name="factor", text="-1.5"),),
+            weight=3.0,
+        ),
+    ),
 )
 
 
@@ -64,9 +76,11 @@ def judge(local_evaluator: Callable[[str], LocalEvaluator]):  # type: ignore[no-
 
 @pytest.mark.parametrize("form", SOURCES)
 async def test_a_function_is_called_as_in_its_suite(judge, form: str) -> None:  # type: ignore[no-untyped-def]
-    """Also with files beside its own."""
+    """Also with files beside its own, and on each workload."""
     verdict = await judge(SOURCES[form])
     assert verdict.passed, "; ".join(f"{f.message} {f.evidence}" for f in verdict.findings)
+    timed = {w.workload: w.weight for w in verdict.workloads if w.timing}
+    assert timed == {"default": 1.0, "rows=24,factor=-1.5": 3.0}
 
 
 async def test_outputs_that_are_not_written_are_wrong(judge) -> None:  # type: ignore[no-untyped-def]
