@@ -32,6 +32,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.mechanisms import EXPERIENCE, LESSONS, META_PROMPTS
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+from kernel_foundry.domain.trick import named_trick
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -96,7 +97,14 @@ class Learner:
         lessons: tuple[Lesson, ...] = ()
         if EXPERIENCE not in request.without and LESSONS not in request.without:
             query = lesson_query(request, expert)
-            lessons = await self._library.recall(query, limit=LESSONS_SHOWN)
+            tricks = request.selection.banned_tricks
+            # Some may lead to what is banned.
+            most = 2 * LESSONS_SHOWN if tricks else LESSONS_SHOWN
+            lessons = tuple(
+                lesson
+                for lesson in await self._library.recall(query, limit=most)
+                if not named_trick(tricks, lesson.symptom, lesson.move, lesson.excerpt)
+            )[:LESSONS_SHOWN]
         if META_PROMPTS in request.without:
             return Guidance(lessons=lessons)
         chosen = await self._meta_prompts.choose(

@@ -12,6 +12,7 @@ from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.steering import LONGEST_HINT
 from kernel_foundry.domain.task_limits import check_task
+from kernel_foundry.domain.trick import LONGEST_TRICK, MOST_TRICKS
 from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.from_admission import name_table
@@ -49,6 +50,12 @@ def check_request(request: ProposalRequest) -> None:
             f"a hint of {len(request.selection.user_hint)} characters, expected at most "
             f"{LONGEST_HINT}",
             field="selection.user_hint",
+        )
+    tricks = request.selection.banned_tricks
+    if len(tricks) > MOST_TRICKS or any(len(trick) > LONGEST_TRICK for trick in tricks):
+        raise InvalidArgumentError(
+            f"expected at most {MOST_TRICKS} banned tricks of at most {LONGEST_TRICK} characters",
+            field="selection.banned_tricks",
         )
     parent = request.selection.parent
     if parent is not None:

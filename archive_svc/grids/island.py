@@ -1,7 +1,7 @@
 """An island: a grid of its own, and its candidates that wait for a repair or for parameters."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from archive_svc.grids.grid import Entry, GridArchive, entry_of
@@ -107,9 +107,9 @@ class Island(GridArchive):
             self.add(entry)
 
     @property
-    def repairable(self) -> str | None:
-        """Digest of the newest failure that nobody has tried to repair, or None."""
-        return next(reversed(self._repairable), None)
+    def repairable(self) -> Iterator[str]:
+        """Digests of the failures that nobody has tried to repair, the newest first."""
+        return reversed(self._repairable)
 
     @property
     def templatisable(self) -> Entry | None:

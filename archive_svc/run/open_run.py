@@ -22,6 +22,8 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.steering import SteeringState
+from kernel_foundry.domain.trick import named_trick
+from kernel_foundry.plan.used_trick import used_trick
 
 BLOCK: Final = 32
 """Numbers of selections reserved at once: one write for so many selections; a restart leaves out
@@ -53,6 +55,8 @@ class OpenRun:
                 self.archive.take_in(result)
         self._journal = Journal(self.archive.evaluation_count)
         self._steering = SteeringState()
+        self._uses_trick: dict[str, bool] = {}
+        """By digest, of those that were asked for since the last steering."""
         self._is_unsure = False
         """Whether an addition failed that may have been stored all the same."""
 
@@ -70,7 +74,12 @@ class OpenRun:
         for event in self._store.steering(self._id, before, sequence - before):
             self._steering.take(event)
         pinned, banned = self._steering.pinned, self._steering.banned
-        self.archive.steer(pinned.cell if pinned else None, frozenset(m.cell for m in banned))
+        self._uses_trick.clear()
+        self.archive.steer(
+            pinned.cell if pinned else None,
+            frozenset(m.cell for m in banned),
+            self._has_banned_trick if self._steering.tricks else None,
+        )
         self._journal.steered(self._steering.sequence)
 
     def select(self, strategy: str = "") -> Selection:
@@ -167,20 +176,28 @@ class OpenRun:
                     return
                 self.archive.take_in(result)
 
+    def _has_banned_trick(self, digest: str) -> bool:
+        if digest not in self._uses_trick:
+            (elite,) = self._elites.at(self._id, (self.archive.sequence_of(digest),))
+            used = used_trick(self._steering.tricks, elite.candidate.source)
+            self._uses_trick[digest] = bool(used)
+        return self._uses_trick[digest]
+
     def _with_texts(self, choice: Choice, number: int) -> Selection:
         named = (choice.parent, *choice.inspirations)
         sequences = [self.archive.sequence_of(digest) for digest in named if digest is not None]
         elites = self._elites.at(self._id, sequences)
         parent = elites.pop(0) if choice.parent is not None else None
-        target = choice.target
-        if (
-            parent is not None
-            and target is not None
-            and target != self.archive.pinned
-            and is_opposed(parent.evaluation.findings, parent.measures.cell, target)
-        ):
-            target = None
-            self.archive.withdraw_target(number)
+        target, words = choice.target, ""
+        if parent is not None and target is not None:
+            words = hint(self._language, parent.measures.cell, target)
+            is_banned = bool(named_trick(self._steering.tricks, words))
+            words = "" if is_banned else words
+            if target != self.archive.pinned and (
+                is_banned or is_opposed(parent.evaluation.findings, parent.measures.cell, target)
+            ):
+                target, words = None, ""
+                self.archive.withdraw_target(number)
         return Selection(
             operator=choice.operator,
             parent=parent,
@@ -188,10 +205,9 @@ class OpenRun:
             target=Measures(memory=target[0], algorithm=target[1], synchronization=target[2])
             if target is not None
             else None,
-            hint=hint(self._language, parent.measures.cell, target)
-            if parent is not None and target is not None
-            else "",
+            hint=words,
             sequence=number,
             island=choice.island,
             user_hint=self._steering.hint,
+            banned_tricks=self._steering.tricks,
         )

@@ -31,7 +31,12 @@ from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import from_plain, to_plain
-from kernel_foundry.domain.steering import MOST_STEERING, SteeringEvent, steering_fault
+from kernel_foundry.domain.steering import (
+    MOST_STEERING,
+    SteeringEvent,
+    SteeringState,
+    steering_fault,
+)
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
@@ -245,8 +250,10 @@ def _steering(data: Any, spec: RunSpec) -> tuple[SteeringEvent, ...]:
     events = from_plain(tuple[SteeringEvent, ...], data)
     if len(events) > MOST_STEERING:
         raise _DamagedError(f"{len(events)} steering events, expected at most {MOST_STEERING}")
+    state = SteeringState()
     for number, event in enumerate(events, start=1):
-        fault = steering_fault(event.steering, spec.language)
+        fault = steering_fault(event.steering, spec.language) or state.fault(event.steering)
+        state.take(event)
         if fault or event.sequence != number:
             raise _DamagedError(f"steering event {number}: {fault or 'it is not in order'}")
         if not 0 <= event.evaluation_count <= LARGEST_INTEGER:

@@ -23,6 +23,7 @@ def choose_operator(
     elites: Sequence[Entry],
     rng: np.random.Generator,
     *,
+    repairable: str | None,
     seed_is_due: bool,
     without: Set[str],
 ) -> Operator:
@@ -33,6 +34,7 @@ def choose_operator(
         island: Where the proposal goes.
         elites: The parents there are.
         rng: Used only if there is a choice.
+        repairable: Digest of a failure to repair.
         seed_is_due: Whether another seed is possible beside them.
         without: Mechanisms that are switched off.
     """
@@ -43,7 +45,7 @@ def choose_operator(
         for operator, is_possible in (
             (Operator.MUTATE, len(elites) > 0),
             (Operator.COMBINE, len(elites) > 1),
-            (Operator.REPAIR, island.repairable is not None),
+            (Operator.REPAIR, repairable is not None),
             (Operator.TEMPLATISE, templatisable is not None and templatisable in elites),
         )
         if is_possible and weights[operator] > 0 and operator.value not in without
@@ -62,6 +64,7 @@ def choose_parents(
     context: SelectionContext,
     rng: np.random.Generator,
     *,
+    repairable: str | None,
     without: Set[str],
 ) -> Choice:
     """Return the choice of a proposal whose operator is decided.
@@ -72,12 +75,13 @@ def choose_parents(
         island: Where it goes.
         context: What the strategy sees of the island; it has elites, but for SEED and REPAIR.
         rng: For every random choice.
+        repairable: Digest of the failure that a repair is made of.
         without: Mechanisms that are switched off.
     """
     if operator is Operator.SEED:
         return Choice(island=island.name, operator=operator)
     if operator is Operator.REPAIR:
-        return Choice(island=island.name, operator=operator, parent=island.repairable)
+        return Choice(island=island.name, operator=operator, parent=repairable)
     parent = island.templatisable if operator is Operator.TEMPLATISE else None
     if parent is None:
         parent = context.elites[choose(rng, strategy.parents(context))]

@@ -5,7 +5,7 @@ another process; selections in flight are lost. `open_run.py` has the run's stor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -86,6 +86,7 @@ class RunArchive:
         self.pinned: Cell | None = None
         """Cell to aim at and to start from; None: the strategy decides."""
         self._banned: frozenset[Cell] = frozenset()
+        self._uses_trick: Callable[[str], bool] | None = None
         self.best: Entry | None = None
         """The elite with the highest fitness."""
         self.evaluation_count = 0
@@ -168,9 +169,21 @@ class RunArchive:
         self._in_flight.start(number, choice)
         return choice
 
-    def steer(self, pinned: Cell | None, banned: frozenset[Cell]) -> None:
-        """Aim at one cell and start from its elites; neither at or from others, from now on."""
-        self.pinned, self._banned = pinned, banned
+    def steer(
+        self,
+        pinned: Cell | None,
+        banned: frozenset[Cell],
+        uses_trick: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Steer the selections from now on.
+
+        Args:
+            pinned: Cell to aim at and to start from.
+            banned: Cells neither to aim at nor to start from.
+            uses_trick: Whether a candidate, by its digest, uses what is banned: then it is no
+                parent and no inspiration. None: nothing is.
+        """
+        self.pinned, self._banned, self._uses_trick = pinned, banned, uses_trick
 
     def withdraw_target(self, selection: int) -> None:
         """Forget the direction of a selection in flight: its parent's verdict speaks against it."""
@@ -252,6 +265,7 @@ class RunArchive:
             curiosity=self._curiosity,
         )
         operator = Operator.SEED
+        repairable = next((d for d in island.repairable if not self._is_barred(d)), None)
         is_pinned = bool(context.elites) and context.elites[0].cell == self.pinned
         if not self._is_at_start(number):
             seed_count = self._passed_seeds + self._in_flight.seed_count
@@ -260,11 +274,18 @@ class RunArchive:
                 island,
                 context.elites,
                 rng,
+                repairable=repairable,
                 seed_is_due=seed_count < self._most_seeds and not is_pinned,
                 without=self._without,
             )
         choice = choose_parents(
-            self._strategy, operator, island, context, rng, without=self._without
+            self._strategy,
+            operator,
+            island,
+            context,
+            rng,
+            repairable=repairable,
+            without=self._without,
         )
         return self._aimed(choice)
 
@@ -284,9 +305,12 @@ class RunArchive:
         return pinned[:1] or elites
 
     def _allowed(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        if not self._banned:
+        if not self._banned and self._uses_trick is None:
             return entries
-        return [entry for entry in entries if entry.cell not in self._banned]
+        return [e for e in entries if e.cell not in self._banned and not self._is_barred(e.digest)]
+
+    def _is_barred(self, digest: str) -> bool:
+        return self._uses_trick is not None and self._uses_trick(digest)
 
     def _aimed(self, choice: Choice) -> Choice:
         """A choice with the target that is steered to."""

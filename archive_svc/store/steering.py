@@ -8,7 +8,13 @@ import sqlalchemy as sa
 from archive_svc.store.insert import LOCK_RUN
 from archive_svc.store.schema import RUNS, STEERING
 from kernel_foundry.domain.plain import from_json, to_json
-from kernel_foundry.domain.steering import MOST_STEERING, Steering, SteeringAction, SteeringEvent
+from kernel_foundry.domain.steering import (
+    MOST_STEERING,
+    Steering,
+    SteeringAction,
+    SteeringEvent,
+    SteeringState,
+)
 from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError
 
 LARGEST_STEERING: Final = 8 << 20
@@ -31,7 +37,7 @@ def insert_steering(connection: sa.Connection, run_id: int, steering: Steering) 
 
     Raises:
         RunNotFoundError: no run has that id.
-        InvalidArgumentError: the run has as much as it may.
+        InvalidArgumentError: the run has as much as it may, or as many tricks are banned.
     """
     row = connection.execute(LOCK_RUN, {"run": run_id}).first()
     if row is None:
@@ -46,6 +52,10 @@ def insert_steering(connection: sa.Connection, run_id: int, steering: Steering) 
         raise InvalidArgumentError(
             f"the run was steered {count} times: it can only be stopped", field="steering"
         )
+    if steering.action is SteeringAction.BAN and steering.text:
+        fault = SteeringState(steering_after(connection, run_id, 0, count)).fault(steering)
+        if fault:
+            raise InvalidArgumentError(fault, field="steering")
     length: int = connection.execute(_LENGTH.where(STEERING.c.run_id == run_id)).scalar_one()
     if length + len(to_json(steering)) > LARGEST_STEERING and not is_stop:
         raise InvalidArgumentError(

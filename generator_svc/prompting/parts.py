@@ -20,6 +20,7 @@ from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.mechanisms import DIAGNOSIS, PROFILES
 from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.domain.trick import named_trick
 from kernel_foundry.languages import language_named
 from kernel_foundry.plan import allowed_library_ops, short_reference
 
@@ -76,7 +77,9 @@ class PromptParts:
     inspirations: tuple[views.CandidateView, ...]
     direction_lines: tuple[str, ...]
     user_hint: str
-    """What the run's user asks, in their words; empty for a repair or templatise."""
+    """What the run's user asks, in their words."""
+    banned_tricks: tuple[str, ...]
+    """What the run's user forbids, in their words."""
     materials: tuple[Material, ...]
     """Code to start from; empty for a proposal with a parent."""
     lessons: tuple[LessonView, ...]
@@ -147,7 +150,8 @@ def parts_of(
         direction_lines=(
             views.direction_lines(request.selection, near=phrases["near_memory"]) if is_free else ()
         ),
-        user_hint=request.selection.user_hint.strip() if is_free else "",
+        user_hint=request.selection.user_hint.strip(),
+        banned_tricks=request.selection.banned_tricks,
         materials=_materials(request, max_chars) if operator is Operator.SEED else (),
         lessons=lesson_views(lessons, held_out, kinds=kinds),
         sections=_clipped(inputs.sections),
@@ -169,11 +173,14 @@ def _bare(selection: Selection, **fields: Any) -> Selection:
 
 
 def _materials(request: ProposalRequest, max_chars: int) -> tuple[Material, ...]:
-    """Return the code to start from, each clipped to an equal share of the room for all."""
-    if not request.materials:
-        return ()
-    room = max_chars // _MATERIAL_DIVISOR // len(request.materials)
-    return tuple(replace(m, text=clip(m.text.strip("\n"), room)) for m in request.materials)
+    """Return the code to start from, each clipped to an equal share of the room for all.
+
+    What has a banned trick's words is left out.
+    """
+    tricks = request.selection.banned_tricks
+    shown = [m for m in request.materials if not named_trick(tricks, m.text)]
+    room = max_chars // _MATERIAL_DIVISOR // max(len(shown), 1)
+    return tuple(replace(m, text=clip(m.text.strip("\n"), room)) for m in shown)
 
 
 def _task_view(request: ProposalRequest) -> TaskView:

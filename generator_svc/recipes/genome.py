@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
+from kernel_foundry.domain.steering import hinted_values
 
 Genes = Mapping[str, str]
 
@@ -124,6 +125,17 @@ def _neighbours(
     """Return what a change of one gene comes to, each once, without `genome` itself."""
     steps = (normalised(genome.replaced(g.name, value)) for g in space for value in g.values)
     return [step for step in dict.fromkeys(steps) if step != genome]
+
+
+def asked_for(
+    genome: Genome, space: tuple[Gene, ...], normalised: Callable[[Genome], Genome], words: str
+) -> Genome:
+    """Return `genome` with the values that a text asks for as NAME=VALUE; others stay."""
+    asked = hinted_values(words)
+    for gene in space:
+        if asked.get(gene.name) in gene.values:
+            genome = genome.replaced(gene.name, asked[gene.name])
+    return normalised(genome) if asked else genome
 
 
 def combine(first: Genome, second: Genome, rng: random.Random) -> Genome:

@@ -4,8 +4,17 @@ The model that answers with it is in `llm/recipes_model.py`.
 """
 
 import random
+from typing import Final
 
-from generator_svc.recipes.genome import Genome, combine, draw, mutate, plain, read_genome
+from generator_svc.recipes.genome import (
+    Genome,
+    asked_for,
+    combine,
+    draw,
+    mutate,
+    plain,
+    read_genome,
+)
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import recipe_for
 from generator_svc.recipes.unsupported import RecipeUnsupported
@@ -13,7 +22,11 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.trick import named_trick
 from kernel_foundry.plan.candidate_text import render
+
+_DRAWS: Final = 32
+"""Kernels written in search of one without what is banned."""
 
 
 def propose(*, admission: Admission, selection: Selection, language: Language, seed: int) -> str:
@@ -25,18 +38,27 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
 
     Args:
         admission: The task, with its operator graph.
-        selection: Parents and direction.
+        selection: Parents and direction. Genes that its user's hint names as NAME=VALUE have that
+            value; a kernel with a banned trick's words is not proposed.
         language: Of the kernel.
         seed: Of the run; with the selection's sequence it decides every random choice.
 
     Raises:
-        RecipeUnsupported: no recipe covers the task.
+        RecipeUnsupported: no recipe covers the task, or does without what is banned.
     """
     recipe = recipe_for(admission, language)
     rng = random.Random(f"{seed}:{selection.sequence}")
     genome = _genome(recipe, selection, rng)
-    device_code, plan = recipe.write(genome)
-    return render(KernelSource(language=language, device_code=device_code, plan=plan))
+    for _ in range(_DRAWS):
+        genome = asked_for(genome, recipe.genes, recipe.normalised, selection.user_hint)
+        device_code, plan = recipe.write(genome)
+        # The plan names the genes, so that a user can ban one.
+        if not named_trick(selection.banned_tricks, device_code, plan):
+            return render(KernelSource(language=language, device_code=device_code, plan=plan))
+        genome = _drawn(recipe, rng)
+    raise RecipeUnsupported(
+        f"without {', '.join(map(repr, selection.banned_tricks))}, which the run's user bans"
+    )
 
 
 def missing_recipe(admission: Admission) -> str:

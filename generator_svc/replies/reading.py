@@ -7,6 +7,7 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason, prompt_digest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import Proposal, TokenUsage
+from kernel_foundry.plan.used_trick import used_trick
 
 
 def source_of(
@@ -23,6 +24,9 @@ def source_of(
         parent=parent.candidate.source if parent else None,
         is_cut=finish is FinishReason.LENGTH,
     )
+    trick = used_trick(selection.banned_tricks, extracted.source) if extracted.source else ""
+    if trick:
+        return None, f"its code has {trick!r}, which the run's user does not allow"
     return extracted.source, extracted.failure
 
 

@@ -28,28 +28,29 @@ from kernel_foundry.sdk.services import Targets
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Most builds and evaluations of this connection.",
+    help="Most builds and evaluations of each caller.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=14400.0,
     show_default=True,
-    help="Most seconds of work of this connection.",
+    help="Most seconds of work of each caller.",
 )
 @click.option(
     "--usd",
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="Most that runs may pay models; with 0 they ask recipes alone.",
+    help="Most that runs of each caller may pay models; with 0 they ask recipes alone.",
 )
 @click.option(
     "--http",
     "port",
     type=click.IntRange(min=0, max=65535),
     help="Serve streamable HTTP on this port of this machine; 0: any that is free. Callers send "
-    "$KERNEL_FOUNDRY_MCP_TOKEN, or the token that is printed.  [default: stdin and stdout]",
+    "$KERNEL_FOUNDRY_MCP_TOKEN, or one of several that stand there with blanks between them, or "
+    "the token that is printed.  [default: stdin and stdout]",
 )
 @target_options
 def command(
@@ -68,15 +69,15 @@ def command(
 
     Tools judge and sweep candidates, explain findings, search lessons, run searches, verify records
     and export winners. A coding agent starts this command itself; docs/agents.md has the lines for
-    its configuration, and `kfoundry skills install` teaches it the work. A budget is that of the
-    server: whoever connects again gets no new one. Needs kernel-foundry[agents].
+    its configuration, and `kfoundry skills install` teaches it the work. Over HTTP a
+    caller is who shows one token, however often it connects. Needs kernel-foundry[agents].
 
     \b
     kfoundry mcp --root examples --evaluations 200
     kfoundry mcp --root examples --http 8322
     """  # noqa: D301  a backspace keeps click from joining the lines
     try:
-        from kernel_foundry.mcp_server.allowance import Allowance
+        from kernel_foundry.mcp_server.allowance import Allowances
         from kernel_foundry.mcp_server.server import make_server
     except ModuleNotFoundError as error:
         raise PackageMissingError(
@@ -90,8 +91,8 @@ def command(
         store=store,
         unsafe_no_sandbox=unsafe_no_sandbox,
     )
-    allowance = Allowance(evaluations=evaluations, seconds=seconds, usd=usd)
-    server: Any = make_server(root, targets, allowance)
+    allowances = Allowances(evaluations=evaluations, seconds=seconds, usd=usd)
+    server: Any = make_server(root, targets, allowances)
     if port is not None:
         _serve_http(server, port)
         return 0
@@ -104,17 +105,17 @@ def command(
 def _serve_http(server: Any, port: int) -> None:
     from kernel_foundry.mcp_server.http import serve_http
 
-    given = os.environ.get(_TOKEN, "")
-    if given and len(given) < _SHORTEST_TOKEN:
-        raise click.UsageError(f"${_TOKEN} has fewer than {_SHORTEST_TOKEN} characters")
-    token = given or secrets.token_urlsafe(32)
+    given = os.environ.get(_TOKEN, "").split()
+    if any(len(token) < _SHORTEST_TOKEN for token in given):
+        raise click.UsageError(f"a token of ${_TOKEN} has fewer than {_SHORTEST_TOKEN} characters")
+    tokens = given or [secrets.token_urlsafe(32)]
 
     def say(address: str) -> None:
         print_text(address)
-        print_text(f"Authorization: Bearer {f'${_TOKEN}' if given else token}")
+        print_text(f"Authorization: Bearer {f'${_TOKEN}' if given else tokens[0]}")
 
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-        serve_http(server, port, token, say)
+        serve_http(server, port, tokens, say)
 
 
 _TOKEN: Final = "KERNEL_FOUNDRY_MCP_TOKEN"

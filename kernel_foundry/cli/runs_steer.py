@@ -25,7 +25,7 @@ from kernel_foundry.text_file import read_text_file
 
 _NEEDED: Final = {
     SteeringAction.PIN: "CELL",
-    SteeringAction.BAN: "CELL",
+    SteeringAction.BAN: "CELL or a TRICK",
     SteeringAction.INJECT: "FILE",
 }
 
@@ -51,11 +51,16 @@ def steer_command(run: str, action: str | None, what: str, as_json: bool, **targ
     hint TEXT       shown to models in the next prompts; "" takes it back
     pin CELL        aim at this cell, and start from its elite
     ban CELL        neither aim at this cell nor start from it
-    release [CELL]  takes a pin or ban back; without a cell all
+    ban TRICK       propose nothing whose code has these words
+    release [...]   takes the pin or ban of a cell or a trick back; alone all
     inject FILE     judges a candidate, which may become a parent
+
+    A trick is a technique as code or lessons name it, such as atomicAdd; "lesson NUMBER" is what
+    that lesson of `experience list` says to do.
 
     \b
     kfoundry runs steer softmax-1 hint "keep the row in registers"
+    kfoundry runs steer softmax-1 ban "sub_group_barrier"
     kfoundry runs steer softmax-1 inject mine.md
     kfoundry runs steer softmax-1                what was asked so far
     """  # noqa: D301  a backspace keeps click from joining the lines
@@ -64,8 +69,7 @@ def steer_command(run: str, action: str | None, what: str, as_json: bool, **targ
         found = foundry.ask_archive(lambda a: a.get_run(run))
         name = found.spec.name
         if asked is not None:
-            steering = asked
-            foundry.ask_archive(lambda a: a.steer(name, steering))
+            asked = foundry.steer(name, asked).steering
         events = foundry.ask_archive(lambda a: steering_events(a, name))
     if as_json:
         print_json({"run": name, **steering_object(events)})
@@ -87,13 +91,16 @@ def show_steering(console: PrintableConsole, events: Iterable[SteeringEvent]) ->
 
 def _asked(action: SteeringAction, what: str) -> Steering:
     needed = _NEEDED.get(action)
-    if needed and not what:
+    if needed and not what.strip():
         raise click.UsageError(f"{action.value} needs a {needed}")
     match action:
         case SteeringAction.HINT:
             return steering_of(action, text=what)
-        case SteeringAction.PIN | SteeringAction.BAN | SteeringAction.RELEASE:
+        case SteeringAction.PIN:
             return steering_of(action, cell=what)
+        case SteeringAction.BAN | SteeringAction.RELEASE:
+            is_trick = any(character.isalpha() for character in what)
+            return steering_of(action, **{"text" if is_trick else "cell": what})
         case SteeringAction.INJECT:
             return steering_of(action, candidate=read_text_file(Path(what), LONGEST_CANDIDATE))
     if what:

@@ -151,6 +151,8 @@ class Selection:
     """Role of the island that the proposal is for, such as "memory"."""
     user_hint: str = ""
     """What the run's user asks of the next proposals, in their own words."""
+    banned_tricks: tuple[str, ...] = ()
+    """Tricks that the proposal must not use; at most `domain.trick.MOST_TRICKS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

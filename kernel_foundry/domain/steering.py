@@ -1,5 +1,6 @@
 """Steering: what a person asks of a run while it goes on, kept as events in the archive."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,12 +9,16 @@ from typing import Final
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.trick import LONGEST_TRICK, MOST_TRICKS, one_spaced
 
 LONGEST_HINT: Final = 2000
 """Characters of a hint."""
 
 MOST_STEERING: Final = 1000
 """Events of one run; the last of them is a stop."""
+
+
+_VALUE: Final = re.compile(r"(?<![\w=])(\w++)=(\w++)(?!=)")
 
 
 class SteeringAction(StrEnum):
@@ -30,9 +35,9 @@ class SteeringAction(StrEnum):
     PIN = "pin"
     """Aim at one cell and start from its elite."""
     BAN = "ban"
-    """Neither aim at a cell nor start from its elites."""
+    """Neither aim at a cell nor start from its elites; or propose nothing that uses a trick."""
     RELEASE = "release"
-    """Take the pin or ban of a cell back; without a cell all of them."""
+    """Take the pin or ban of a cell, or the ban of a trick, back; without either all of them."""
     INJECT = "inject"
     """Judge a candidate, which may become a parent."""
 
@@ -43,9 +48,10 @@ class Steering:
 
     action: SteeringAction
     text: str = ""
-    """Of HINT; at most `LONGEST_HINT` characters."""
+    """Of HINT, at most `LONGEST_HINT` characters; of BAN and RELEASE the trick, at most
+    `LONGEST_TRICK`, written as `one_spaced` does."""
     cell: Measures | None = None
-    """Of PIN, BAN and RELEASE."""
+    """Of PIN, of BAN and of RELEASE; these two have a trick in its place."""
     source: KernelSource | None = None
     """Of INJECT."""
 
@@ -73,6 +79,8 @@ class SteeringState:
         self.hint = ""
         self.pinned: Measures | None = None
         self.banned: frozenset[Measures] = frozenset()
+        self.tricks: tuple[str, ...] = ()
+        """Those that are banned, the oldest first."""
         for event in events:
             self.take(event)
 
@@ -95,15 +103,31 @@ class SteeringState:
             case SteeringAction.BAN if steering.cell is not None:
                 self.banned |= {steering.cell}
                 self._unpin(steering.cell)
+            case SteeringAction.BAN if steering.text not in self.tricks:
+                self.tricks += (steering.text,)
             case SteeringAction.RELEASE if steering.cell is not None:
                 self.banned -= {steering.cell}
                 self._unpin(steering.cell)
+            case SteeringAction.RELEASE if steering.text:
+                self.tricks = tuple(trick for trick in self.tricks if trick != steering.text)
             case SteeringAction.RELEASE:
-                self.banned, self.pinned = frozenset(), None
+                self.banned, self.pinned, self.tricks = frozenset(), None, ()
+
+    def fault(self, steering: Steering) -> str:
+        """Return why this cannot be asked now, though its parts are right; "" when it can."""
+        is_ban = steering.action is SteeringAction.BAN and steering.text
+        if is_ban and steering.text not in self.tricks and len(self.tricks) >= MOST_TRICKS:
+            return f"{MOST_TRICKS} tricks are banned: release one before another is banned"
+        return ""
 
     def _unpin(self, cell: Measures) -> None:
         if self.pinned == cell:
             self.pinned = None
+
+
+def hinted_values(hint: str) -> dict[str, str]:
+    """Return what a hint says as NAME=VALUE: genes for recipes, TUNE values for sweeps."""
+    return dict(_VALUE.findall(hint))
 
 
 def _is_text(text: str) -> bool:
@@ -114,7 +138,8 @@ def _is_text(text: str) -> bool:
     return "\0" not in text
 
 
-_WITH_CELL: Final = (SteeringAction.PIN, SteeringAction.BAN)
+_WITH_CELL: Final = (SteeringAction.PIN, SteeringAction.BAN, SteeringAction.RELEASE)
+_WITH_TRICK: Final = (SteeringAction.BAN, SteeringAction.RELEASE)
 
 
 def steering_fault(steering: Steering, language: Language) -> str:
@@ -125,11 +150,19 @@ def steering_fault(steering: Steering, language: Language) -> str:
     texts = (text,) if source is None else (text, source.device_code, source.plan)
     if not all(map(_is_text, texts)):
         return "NUL or half of a character in a text"
-    if text and action is not SteeringAction.HINT:
+    if text and action not in (SteeringAction.HINT, *_WITH_TRICK):
         return f"{action.value} takes no text"
-    if action in _WITH_CELL and steering.cell is None:
-        return f"{action.value} needs a cell"
-    if steering.cell is not None and action not in (*_WITH_CELL, SteeringAction.RELEASE):
+    if action is not SteeringAction.HINT and len(text) > LONGEST_TRICK:
+        return f"a trick of {len(text)} characters, expected at most {LONGEST_TRICK}"
+    if action is not SteeringAction.HINT and text != one_spaced(text):
+        return "a trick has one blank between words, and no line breaks"
+    if action is SteeringAction.PIN and steering.cell is None:
+        return "pin needs a cell"
+    if action is SteeringAction.BAN and (steering.cell is None) == (not text):
+        return "ban needs a cell or a trick"
+    if action is SteeringAction.RELEASE and steering.cell is not None and text:
+        return "release takes a cell or a trick back, or all"
+    if steering.cell is not None and action not in _WITH_CELL:
         return f"{action.value} takes no cell"
     if (source is not None) != (action is SteeringAction.INJECT):
         return "inject needs a candidate, and nothing else takes one"

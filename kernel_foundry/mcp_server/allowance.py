@@ -1,6 +1,9 @@
-"""What one server may spend: evaluations, seconds of work, and money."""
+"""What callers of a server may spend: evaluations, seconds of work, and money."""
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.server.mcpserver import Context
 
 from kernel_foundry.errors import InvalidArgumentError
 
@@ -64,3 +67,30 @@ class Allowance:
     def give_back(self, evaluations: int) -> None:
         """Count evaluations that were taken and not made; fewer than none are none."""
         self.used_evaluations -= max(evaluations, 0)
+
+
+class Allowances:
+    """What each caller may spend, the same for all.
+
+    Over HTTP a caller is whoever shows one of the server's tokens (`http.TokenGate`), however often
+    it connects: a session can be begun at will, and newer clients have none. On standard input
+    there is one caller.
+
+    Args:
+        evaluations, seconds, usd: As of `Allowance`.
+    """
+
+    def __init__(self, *, evaluations: int, seconds: float, usd: float = 0.0) -> None:
+        self._evaluations = evaluations
+        self._seconds = seconds
+        self._usd = usd
+        self._of: dict[str, Allowance] = {}
+
+    def of(self, context: Context[Any, Any]) -> Allowance:
+        """Return what the caller of a tool, resource or prompt may spend."""
+        caller = (context.headers or {}).get("authorization", "")
+        if caller not in self._of:
+            self._of[caller] = Allowance(
+                evaluations=self._evaluations, seconds=self._seconds, usd=self._usd
+            )
+        return self._of[caller]

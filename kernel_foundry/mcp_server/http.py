@@ -1,8 +1,8 @@
-"""The server over streamable HTTP: on this machine alone, for whoever has its token."""
+"""The server over streamable HTTP: on this machine alone, for whoever has one of its tokens."""
 
 import hmac
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import uvicorn
@@ -17,13 +17,15 @@ _GRACE_SECONDS: Final = 5
 """That calls have after Ctrl-C: a client's open stream would hold the server for ever."""
 
 
-def serve_http(server: MCPServer[Any], port: int, token: str, say: Callable[[str], None]) -> None:
+def serve_http(
+    server: MCPServer[Any], port: int, tokens: Sequence[str], say: Callable[[str], None]
+) -> None:
     """Serve until Ctrl-C.
 
     Args:
         server: What is served.
         port: Of this machine; 0: any that is free.
-        token: Who has it may call.
+        tokens: Who has one may call.
         say: Told of the address once it is listened on.
 
     Raises:
@@ -38,22 +40,22 @@ def serve_http(server: MCPServer[Any], port: int, token: str, say: Callable[[str
     with listener:
         say(f"http://{HOST}:{listener.getsockname()[1]}/mcp")
         # The SDK refuses foreign names in Host and Origin: a page that a browser shows cannot call.
-        app = TokenGate(server.streamable_http_app(host=HOST), token)
+        app = TokenGate(server.streamable_http_app(host=HOST), tokens)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_GRACE_SECONDS)
         uvicorn.Server(config).run(sockets=[listener])
 
 
 class TokenGate:
-    """Lets requests with the token through.
+    """Lets requests with a token through.
 
     Args:
         app: What is behind it.
-        token: The secret, without blanks.
+        tokens: The secrets, without blanks.
     """
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
+        self._expected = [f"Bearer {token}".encode() for token in tokens]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -66,4 +68,6 @@ class TokenGate:
 
     def _is_allowed(self, scope: Scope) -> bool:
         sent = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-        return len(sent) == 1 and hmac.compare_digest(sent[0], self._expected)
+        if len(sent) != 1:
+            return False
+        return any(hmac.compare_digest(sent[0], expected) for expected in self._expected)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
@@ -34,6 +34,7 @@ def add_knowledge_tools(server: MCPServer[Any], parts: ServerParts) -> None:
 
     @server.tool(annotations=READS)
     async def explain_finding(
+        context: Context[Any, Any],
         kind: FindingKind,
         language: LanguageName,
         limit: Annotated[int, Field(ge=1, le=20)] = 3,
@@ -42,7 +43,7 @@ def add_knowledge_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         spoken = Language(language)
         query = LessonQuery(language=spoken, findings=(kind,))
         with tool_refusals():
-            hits = await worker.call(lambda f: _lessons(f, query, limit))
+            hits = await worker.call(context, lambda f: _lessons(f, query, limit))
             return FindingExplanation(
                 kind=kind.value,
                 advice=repair_advice(kind, spoken),
@@ -51,6 +52,7 @@ def add_knowledge_tools(server: MCPServer[Any], parts: ServerParts) -> None:
 
     @server.tool(annotations=READS)
     async def search_lessons(
+        context: Context[Any, Any],
         language: LanguageName,
         text: Annotated[str, Field(max_length=LONGEST_QUERY)] = "",
         code: Annotated[str, Field(max_length=LONGEST_CANDIDATE)] = "",
@@ -64,11 +66,12 @@ def add_knowledge_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             language=Language(language), findings=tuple(findings), text=text, code=code
         )
         with tool_refusals():
-            hits = await worker.call(lambda f: _lessons(f, query, limit))
+            hits = await worker.call(context, lambda f: _lessons(f, query, limit))
             return [lesson_answer(hit) for hit in hits]
 
     @server.tool(annotations=READS)
     async def verified_kernels(
+        context: Context[Any, Any],
         language: LanguageName,
         task: Annotated[
             str,
@@ -81,7 +84,7 @@ def add_knowledge_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         with tool_refusals():
             if not task:
                 kept = await worker.call(
-                    lambda f: f.ask_archive(lambda a: shelf(a, language=spoken))
+                    context, lambda f: f.ask_archive(lambda a: shelf(a, language=spoken))
                 )
                 return [kernel_answer(kernel, is_compared=False) for kernel in kept[:limit]]
             path = paths.task(task)
@@ -92,7 +95,7 @@ def add_knowledge_tools(server: MCPServer[Any], parts: ServerParts) -> None:
                     lambda a: shelf_kernels(a, operators, language=spoken, limit=limit)
                 )
 
-            found = await worker.call(alike)
+            found = await worker.call(context, alike)
             return [kernel_answer(kernel, is_compared=True) for kernel in found]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from kernel_foundry.domain.archive import ArchivedEvaluation
@@ -57,20 +57,20 @@ def add_pages(server: MCPServer[Any], parts: ServerParts) -> None:
         return text
 
     @server.resource("kernel-foundry://runs/{run}/report", mime_type="application/json")
-    async def run_report(run: str) -> RunReport:
+    async def run_report(run: str, context: Context[Any, Any]) -> RunReport:
         """Report on a run: how candidates ended, and the elites of its archive."""
         with resource_refusals():
-            return await parts.worker.call(lambda f: _report(f, run))
+            return await parts.worker.call(context, lambda f: _report(f, run))
 
     @server.resource("kernel-foundry://candidates/{candidate}", mime_type="text/markdown")
-    async def candidate_text(candidate: str) -> str:
+    async def candidate_text(candidate: str, context: Context[Any, Any]) -> str:
         """Show any evaluated candidate of the store by its digest or how that begins."""
 
         def found(foundry: Foundry) -> ArchivedEvaluation:
             return foundry.ask_archive(lambda a: find_candidate(a, candidate))
 
         with resource_refusals():
-            return printable(render((await parts.worker.call(found)).candidate.source))
+            return printable(render((await parts.worker.call(context, found)).candidate.source))
 
 
 def _report(foundry: Foundry, run: str) -> RunReport:

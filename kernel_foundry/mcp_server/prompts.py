@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from pydantic import TypeAdapter, ValidationError
 
 from kernel_foundry.domain.admission import Admission
@@ -33,7 +33,9 @@ def add_prompts(server: MCPServer[Any], parts: ServerParts) -> None:
     """Add write_kernel and repair_kernel."""
 
     @server.prompt()
-    async def write_kernel(task: str, language: str = "sycl", device: str = "") -> str:
+    async def write_kernel(
+        context: Context[Any, Any], task: str, language: str = "sycl", device: str = ""
+    ) -> str:
         """Write a first candidate for a task, with all that is known of it."""
         with prompt_refusals():
             loaded = read_task(parts.paths.task(task))
@@ -41,11 +43,13 @@ def add_prompts(server: MCPServer[Any], parts: ServerParts) -> None:
                 LanguageName, language, "language"
             )
             seed = Selection(operator=Operator.SEED)
-            text = await parts.worker.call(lambda f: _prompt(f, loaded, seed, judge))
+            text = await parts.worker.call(context, lambda f: _prompt(f, loaded, seed, judge))
             return text + _CLOSING.format(task=task)
 
     @server.prompt()
-    async def repair_kernel(task: str, candidate: str, device: str = "") -> str:
+    async def repair_kernel(
+        context: Context[Any, Any], task: str, candidate: str, device: str = ""
+    ) -> str:
         """Repair a candidate that failed, or improve one that passed: its verdict and what helps.
 
         Counts as an evaluation.
@@ -54,7 +58,7 @@ def add_prompts(server: MCPServer[Any], parts: ServerParts) -> None:
             loaded = read_task(parts.paths.task(task))
             source = _source(_checked(CandidateText, candidate, "candidate"))
             judge = _checked(DeviceName, device, "device") or source.language.value
-            parts.allowance.take(1)
+            parts.allowances.of(context).take(1)
 
             def work(foundry: Foundry) -> str:
                 evaluation = foundry.evaluate(loaded, source, device=judge)
@@ -68,7 +72,7 @@ def add_prompts(server: MCPServer[Any], parts: ServerParts) -> None:
                 selection = Selection(operator=Operator.REPAIR, parent=parent)
                 return _prompt(foundry, loaded, selection, judge)
 
-            return await parts.worker.call(work) + _CLOSING.format(task=task)
+            return await parts.worker.call(context, work) + _CLOSING.format(task=task)
 
 
 def _checked(kind: Any, value: str, name: str) -> str:

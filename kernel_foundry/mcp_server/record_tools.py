@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -32,10 +32,11 @@ _WRITES: Final = ToolAnnotations(
 
 def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
     """Add verify and export."""
-    paths, worker, allowance = parts.paths, parts.worker, parts.allowance
+    paths, worker, allowances = parts.paths, parts.worker, parts.allowances
 
     @server.tool(annotations=JUDGES)
     async def verify(
+        context: Context[Any, Any],
         record: Annotated[
             str, Field(description="Record file, or an exported Python file, below the root.")
         ] = "",
@@ -58,14 +59,15 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             def found(foundry: Foundry) -> tuple[EvidenceRecord, ...]:
                 return (record_of_run(foundry, run),) if path is None else read_records(path)
 
-            records = (await worker.call(found))[:MOST_ITEMS]
+            records = (await worker.call(context, found))[:MOST_ITEMS]
             if run_again:
-                allowance.take(len(records))
+                allowances.of(context).take(len(records))
             return [
                 record_check(
                     one,
                     await worker.call(
-                        lambda f, r=one: f.verify(r, device=device, runs_again=run_again)  # type: ignore[misc]
+                        context,
+                        lambda f, r=one: f.verify(r, device=device, runs_again=run_again),  # type: ignore[misc]
                     ),
                     is_in_program=path is not None and is_program(path),
                 )
@@ -74,6 +76,7 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
 
     @server.tool(annotations=_WRITES)
     async def export(
+        context: Context[Any, Any],
         out: Annotated[
             str, Field(description="File or folder to write, below the root; it must be new.")
         ],
@@ -93,7 +96,7 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         with tool_refusals():
             path = paths.new(out)
             chosen = runs or [""]
-            allowance.take(len(chosen))
+            allowances.of(context).take(len(chosen))
 
             def work(foundry: Foundry) -> ExportAnswer:
                 task = foundry.ask_archive(lambda a: a.get_run(chosen[0])).spec.task.name
@@ -105,4 +108,4 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
                     workloads=[exported_times(w) for w in exported.workloads[:MOST_ITEMS]],
                 )
 
-            return await worker.call(work)
+            return await worker.call(context, work)

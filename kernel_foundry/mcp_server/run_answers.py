@@ -1,11 +1,12 @@
 """What tools answer of sweeps, runs, records and exported files."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kernel_foundry.domain.archive import ArchiveStats, Elite, Run
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import headline
+from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import ConfigurationResult
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.mcp_server.answers import (
@@ -20,6 +21,7 @@ from kernel_foundry.mcp_server.answers import (
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.export.export import ExportedWorkload
 from kernel_foundry.sdk.run_objects import candidate_text
+from kernel_foundry.sdk.steering import steering_object
 from kernel_foundry.sdk.verification.statement import CODE_OF_FILE
 from kernel_foundry.sdk.verification.verify import Verification
 
@@ -69,6 +71,22 @@ class RunStatus(Answer):
     cost_usd: float
     failure: str
     """Why a run of this server ended early; empty when it did not."""
+
+
+class SteeringAnswer(Answer):
+    """What is in force of what was asked of a run."""
+
+    run: str
+    state: str
+    """running: in force from the next proposal on; else once the run is resumed."""
+    paused: bool
+    stopped: bool
+    hint: str
+    pinned: str | None
+    banned: list[str]
+    """Cells."""
+    tricks: list[str]
+    """Those that are banned."""
 
 
 class RunWinner(Answer):
@@ -167,6 +185,21 @@ def run_status(run: Run, stats: ArchiveStats, failure: str = "") -> RunStatus:
         speedup_interval=interval(run.best_speedup_interval),
         cost_usd=run.cost_usd,
         failure=shown(failure),
+    )
+
+
+def steering_answer(run: Run, events: Iterable[SteeringEvent]) -> SteeringAnswer:
+    """Return what is in force of a run's steering."""
+    found = steering_object(events)
+    return SteeringAnswer(
+        run=run.spec.name,
+        state=run.state.value,
+        paused=found["paused"],
+        stopped=found["stopped"],
+        hint=shown(found["hint"]),
+        pinned=found["pinned"],
+        banned=found["banned"],
+        tricks=shown_list(found["tricks"]),
     )
 
 

@@ -9,9 +9,11 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, RunState
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.steering import LONGEST_HINT, SteeringAction
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
 from kernel_foundry.mcp_server.allowance import Allowance
 from kernel_foundry.mcp_server.arguments import DeviceName, LanguageName, RunName, TaskFile
@@ -20,8 +22,10 @@ from kernel_foundry.mcp_server.refusal import tool_refusals
 from kernel_foundry.mcp_server.run_answers import (
     RunStatus,
     RunWinner,
+    SteeringAnswer,
     run_status,
     run_winner,
+    steering_answer,
 )
 from kernel_foundry.mcp_server.server_parts import ServerParts
 from kernel_foundry.mcp_server.task_tools import READS
@@ -31,6 +35,7 @@ from kernel_foundry.sdk.loop.progress import Listener, RunResult
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.optimization import optimize
 from kernel_foundry.sdk.services import Services
+from kernel_foundry.sdk.steering import steering_events, steering_of
 from kernel_foundry.sdk.task_file import read_task
 
 _STORES: Final = ToolAnnotations(
@@ -52,6 +57,7 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
 
     @server.tool(annotations=_ASKS_MODELS)
     async def optimize_start(
+        context: Context[Any, Any],
         task: TaskFile,
         language: LanguageName = "sycl",
         device: DeviceName = "",
@@ -77,17 +83,19 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         judged is stored. Other tools go on beside it.
         """
         with tool_refusals():
+            allowance = parts.allowances.of(context)
             started = await _start(
                 parts,
+                allowance,
                 task=task,
                 language=Language(language),
                 device=device,
-                budget=_budget(parts.allowance, evaluations, minutes),
-                models=_models(parts.allowance, tuple(models)),
+                budget=_budget(allowance, evaluations, minutes),
+                models=_models(allowance, tuple(models)),
                 start_from=tuple(parts.paths.file(name) for name in start_from),
                 run=run,
             )
-            return await _status(parts, started)
+            return await _status(parts, context, started)
 
     @server.tool(annotations=READS)
     async def optimize_status(
@@ -108,10 +116,10 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             ours = _ours(parts, run)
             if ours is not None and wait_seconds:
                 await _wait(ours, context, wait_seconds)
-            return await _status(parts, run)
+            return await _status(parts, context, run)
 
     @server.tool(annotations=READS)
-    async def optimize_result(run: RunName = "") -> RunWinner:
+    async def optimize_result(context: Context[Any, Any], run: RunName = "") -> RunWinner:
         """Fetch the best candidate of a run of the store, also of one that goes on."""
 
         def work(foundry: Foundry) -> RunWinner:
@@ -120,21 +128,69 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             return run_winner(_asked(foundry, parts, name), best)
 
         with tool_refusals():
-            return await parts.worker.call(work)
+            return await parts.worker.call(context, work)
 
     @server.tool(annotations=_STORES)
-    async def optimize_cancel(run: RunName) -> RunStatus:
-        """End a run that this server started; what was judged is stored."""
+    async def optimize_cancel(context: Context[Any, Any], run: RunName) -> RunStatus:
+        """End a run that goes on; what was judged is stored.
+
+        A run that another process works on is asked to stop, and measures its winner again first.
+        """
         with tool_refusals():
+            if not run:
+                raise RunNotFoundError("name the run that is to end", run=run)
             ours = _ours(parts, run)
-            if ours is None or not run:
-                raise RunNotFoundError(f"this server started no run {run!r}", run=run)
-            await ours.cancel()
-            return await _status(parts, run)
+            if ours is not None:
+                await ours.cancel()
+            else:
+                await parts.worker.call(context, lambda f: _stop(f, run))
+            return await _status(parts, context, run)
+
+    @server.tool(annotations=_STORES)
+    async def optimize_steer(
+        context: Context[Any, Any],
+        run: RunName,
+        action: SteeringAction,
+        text: Annotated[
+            str,
+            Field(
+                max_length=LONGEST_HINT,
+                description="Of hint; of ban and release a trick that no proposal may use, as "
+                'its code or lessons name it, or "lesson NUMBER".',
+            ),
+        ] = "",
+        cell: Annotated[
+            str,
+            Field(
+                max_length=16,
+                description="Of pin, ban and release: MEMORY,ALGORITHM,SYNCHRONIZATION, such as "
+                "2,1,0.",
+            ),
+        ] = "",
+        candidate: Annotated[
+            str, Field(max_length=LONGEST_CANDIDATE, description="Of inject: its text.")
+        ] = "",
+    ) -> SteeringAnswer:
+        """Steer a run that goes on, in whichever process, from its next proposal on.
+
+        pause, resume, stop; hint gives words for the next prompts; pin and ban a cell of the
+        archive, or ban a trick; release takes a pin or a ban back, or all; inject has a candidate
+        judged.
+        """
+        with tool_refusals():
+            asked = steering_of(action, text=text, cell=cell, candidate=candidate)
+
+            def work(foundry: Foundry) -> SteeringAnswer:
+                foundry.steer(run, asked)
+                events = foundry.ask_archive(lambda a: steering_events(a, run))
+                return steering_answer(foundry.ask_archive(lambda a: a.get_run(run)), events)
+
+            return await parts.worker.call(context, work)
 
 
 async def _start(
     parts: ServerParts,
+    allowance: Allowance,
     *,
     task: str,
     language: Language,
@@ -152,9 +208,9 @@ async def _start(
             run=going_on[0].name,
         )
     loaded = read_task(parts.paths.task(task))
-    parts.allowance.check_time()
+    allowance.check_time()
     assert budget.evaluations is not None  # as `_budget` makes it
-    parts.allowance.take(budget.evaluations)
+    allowance.take(budget.evaluations)
 
     async def search(services: Services, listener: Listener) -> RunResult:
         return await optimize(
@@ -175,7 +231,7 @@ async def _start(
     parts.runs.append(begun)
     loop = asyncio.get_running_loop()
     begun.ended.add_done_callback(
-        lambda _: loop.call_soon_threadsafe(_settle, parts.allowance, begun, budget)
+        lambda _: loop.call_soon_threadsafe(_settle, allowance, begun, budget)
     )
     return await begun.begin()
 
@@ -193,8 +249,8 @@ def _models(allowance: Allowance, asked: tuple[str, ...]) -> tuple[str, ...]:
         return asked
     if any(model != _RECIPES for model in asked):
         raise InvalidArgumentError(
-            f"models cost money, and this server may spend none: leave `models` out for "
-            f"{_RECIPES}, or its user may start it again with `--usd`",
+            f"models cost money, and callers of this server may spend none: leave `models` "
+            f"out for {_RECIPES}, or its user may start it again with `--usd`",
             field="models",
         )
     return (_RECIPES,)
@@ -224,8 +280,16 @@ async def _wait(run: BackgroundRun, context: Context[Any, Any], seconds: float) 
             await context.report_progress(told, message=f"{told} evaluations")
 
 
-async def _status(parts: ServerParts, run: str) -> RunStatus:
-    return await parts.worker.call(lambda f: _asked(f, parts, run))
+def _stop(foundry: Foundry, run: str) -> None:
+    """Ask whoever works on a run to stop; a stop of no loop would hold its resumption up."""
+    found = foundry.ask_archive(lambda a: a.get_run(run))
+    if found.state is not RunState.RUNNING:
+        raise InvalidArgumentError(f"run {run} is {found.state.value}: nothing to end", field="run")
+    foundry.steer(run, steering_of(SteeringAction.STOP))
+
+
+async def _status(parts: ServerParts, context: Context[Any, Any], run: str) -> RunStatus:
+    return await parts.worker.call(context, lambda f: _asked(f, parts, run))
 
 
 def _asked(foundry: Foundry, parts: ServerParts, run: str) -> RunStatus:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
 
-from kernel_foundry.mcp_server.allowance import Allowance
+from kernel_foundry.mcp_server.allowance import Allowances
 from kernel_foundry.mcp_server.confined_paths import ConfinedPaths
 from kernel_foundry.mcp_server.knowledge_tools import add_knowledge_tools
 from kernel_foundry.mcp_server.pages import add_pages
@@ -29,19 +29,19 @@ and `search_lessons` say what helps, and try again. `sweep` tries the values of 
 are data."""
 
 
-def make_server(root: Path, targets: Targets, allowance: Allowance) -> MCPServer[Any]:
+def make_server(root: Path, targets: Targets, allowances: Allowances) -> MCPServer[Any]:
     """Return the server, which opens the services at their first use.
 
     Args:
         root: Folder that files are read from, and exported files written to.
         targets: Where the services are.
-        allowance: What it may spend.
+        allowances: What its callers may spend.
     """
     parts = ServerParts(
         paths=ConfinedPaths(root),
         targets=targets,
-        allowance=allowance,
-        worker=Worker(targets, allowance),
+        allowances=allowances,
+        worker=Worker(targets, allowances),
     )
 
     @asynccontextmanager

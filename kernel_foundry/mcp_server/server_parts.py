@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kernel_foundry.mcp_server.allowance import Allowance
+from kernel_foundry.mcp_server.allowance import Allowances
 from kernel_foundry.mcp_server.background_run import BackgroundRun
 from kernel_foundry.mcp_server.confined_paths import ConfinedPaths
 from kernel_foundry.mcp_server.worker import Worker
@@ -11,11 +11,11 @@ from kernel_foundry.sdk.services import Targets
 
 @dataclass(slots=True, kw_only=True)
 class ServerParts:
-    """Its folder, its services and what they may spend."""
+    """Its folder, its services and what callers may spend."""
 
     paths: ConfinedPaths
     targets: Targets
-    allowance: Allowance
+    allowances: Allowances
     worker: Worker
     runs: list[BackgroundRun] = field(default_factory=list)
     """Those that were started here, the newest last."""

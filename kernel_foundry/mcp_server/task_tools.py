@@ -38,29 +38,36 @@ Configuration = Annotated[
 
 def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
     """Add devices, admit, build, evaluate, profile and sweep."""
-    paths, worker, allowance = parts.paths, parts.worker, parts.allowance
+    paths, worker, allowances = parts.paths, parts.worker, parts.allowances
 
-    async def judged(task: str, candidate: str, **options: Any) -> Evaluation:
+    async def judged(
+        context: Context[Any, Any], task: str, candidate: str, **options: Any
+    ) -> Evaluation:
         """Judge a candidate as one evaluation; `options` are those of `Foundry.evaluate`."""
         path = paths.task(task)
-        allowance.take(1)
-        return await worker.call(lambda f: f.evaluate(path, candidate, **options))
+        allowances.of(context).take(1)
+        return await worker.call(context, lambda f: f.evaluate(path, candidate, **options))
 
     @server.tool(annotations=READS)
-    async def devices() -> Devices:
+    async def devices(context: Context[Any, Any]) -> Devices:
         """Show the devices that candidates are judged on, what is missing and why."""
         with tool_refusals():
-            return devices_answer(await worker.call(lambda f: f.capabilities()))
+            return devices_answer(await worker.call(context, lambda f: f.capabilities()))
 
     @server.tool(annotations=READS)
-    async def admit(task: TaskFile, device: DeviceName = "") -> AdmissionAnswer:
+    async def admit(
+        context: Context[Any, Any], task: TaskFile, device: DeviceName = ""
+    ) -> AdmissionAnswer:
         """Run a task's reference: names a plan may use, baselines, and reasons against it."""
         with tool_refusals():
             path = paths.task(task)
-            return admission_answer(await worker.call(lambda f: f.admit(path, device=device)))
+            return admission_answer(
+                await worker.call(context, lambda f: f.admit(path, device=device))
+            )
 
     @server.tool(annotations=JUDGES)
     async def build(
+        context: Context[Any, Any],
         task: TaskFile,
         candidate: CandidateText,
         device: DeviceName = "",
@@ -77,12 +84,18 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         with tool_refusals():
             return verdict(
                 await judged(
-                    task, candidate, device=device, build_only=True, architecture=architecture
+                    context,
+                    task,
+                    candidate,
+                    device=device,
+                    build_only=True,
+                    architecture=architecture,
                 )
             )
 
     @server.tool(annotations=JUDGES)
     async def evaluate(
+        context: Context[Any, Any],
         task: TaskFile,
         candidate: CandidateText,
         device: DeviceName = "",
@@ -91,10 +104,13 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         """Judge a candidate: build, check against the reference, time against its baselines."""
         with tool_refusals():
             chosen = _settings(configuration)
-            return verdict(await judged(task, candidate, device=device, configuration=chosen))
+            return verdict(
+                await judged(context, task, candidate, device=device, configuration=chosen)
+            )
 
     @server.tool(annotations=JUDGES)
     async def profile(
+        context: Context[Any, Any],
         task: TaskFile,
         candidate: CandidateText,
         device: DeviceName = "",
@@ -106,6 +122,7 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         """
         with tool_refusals():
             evaluation = await judged(
+                context,
                 task,
                 candidate,
                 device=device,
@@ -117,9 +134,9 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
 
     @server.tool(annotations=JUDGES)
     async def sweep(
+        context: Context[Any, Any],
         task: TaskFile,
         candidate: CandidateText,
-        context: Context[Any, Any],
         device: DeviceName = "",
         max_configurations: Annotated[int, Field(ge=1, le=1024)] = 64,
         seconds: Annotated[float, Field(gt=0, le=3600)] = 300.0,
@@ -130,6 +147,7 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         """
         with tool_refusals():
             path = paths.task(task)
+            allowance = allowances.of(context)
             allowance.take(max_configurations + 1)
             tell = _progress(context)
             tried = 0
@@ -156,7 +174,7 @@ def add_task_tools(server: MCPServer[Any], parts: ServerParts) -> None:
                 return sweep_answer(results, whole)
 
             try:
-                return await worker.call(work)
+                return await worker.call(context, work, gives_notice=False)
             finally:
                 allowance.give_back(max_configurations - tried)
 

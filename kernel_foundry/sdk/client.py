@@ -21,6 +21,7 @@ from kernel_foundry.domain.foreign import FOREIGN_LIMITS, ForeignRequest, Foreig
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.steering import Steering, SteeringEvent
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.unreadable_candidate import unreadable_candidate, unreadable_sweep
@@ -41,6 +42,7 @@ from kernel_foundry.sdk.optimization import able_models, optimize, resume
 from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
 from kernel_foundry.sdk.services import Directory, Services, Targets
+from kernel_foundry.sdk.steering import steer_run
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verification.verify import (
     Verification,
@@ -493,6 +495,15 @@ class Foundry:
     def ask_experience(self, question: Callable[[Experience], Coroutine[Any, Any, T]]) -> T:
         """Return the answer of one call on the experience library."""
         return self._run(self._with_experience(question))
+
+    def steer(self, run: str, steering: Steering) -> SteeringEvent:
+        """Ask something of a run while it goes on; `sdk.steering.steering_of` makes a `Steering`.
+
+        Raises:
+            InvalidArgumentError: it means nothing, or not now.
+            RunNotFoundError: no such run.
+        """
+        return self._run(steer_run(self._directory, run, steering))
 
     def best(self, run: str = "") -> Elite:
         """Return the winner of a run ("" for the newest).

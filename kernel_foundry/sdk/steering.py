@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
@@ -13,11 +14,14 @@ from kernel_foundry.domain.steering import (
     SteeringEvent,
     SteeringState,
 )
+from kernel_foundry.domain.trick import LONGEST_TRICK, one_spaced
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive
+from kernel_foundry.sdk.services import Directory
 
 _CELL: Final = re.compile(rf"[0-{LEVELS - 1}](,[0-{LEVELS - 1}]){{{len(DIMENSIONS) - 1}}}")
+_LESSON: Final = re.compile(r"lesson ([0-9]{1,9})")
 
 
 def steering_of(
@@ -27,7 +31,7 @@ def steering_of(
 
     Args:
         action: What is asked.
-        text: Of a hint.
+        text: Of a hint; of a ban or a release the trick.
         cell: "MEMORY,ALGORITHM,SYNCHRONIZATION", such as "2,1,0"; "" for none.
         candidate: Markdown of a candidate; "" for none.
 
@@ -51,10 +55,39 @@ def steering_of(
     levels = dict(zip(DIMENSIONS, map(int, cell.split(",")), strict=True)) if cell else None
     return Steering(
         action=action,
-        text=text.strip(),
+        text=text.strip() if action is SteeringAction.HINT else one_spaced(text),
         cell=None if levels is None else Measures(**levels),
         source=source,
     )
+
+
+async def steer_run(directory: Directory, run: str, steering: Steering) -> SteeringEvent:
+    """Ask something of a run; the trick "lesson NUMBER" becomes what that lesson says.
+
+    Raises:
+        InvalidArgumentError: as `Archive.steer`, or there is no such lesson.
+        RunNotFoundError: no such run.
+    """
+    archive = await directory.archive()
+    named = _LESSON.fullmatch(steering.text)
+    if named is not None and steering.action in (SteeringAction.BAN, SteeringAction.RELEASE):
+        move = await _move_of(directory, int(named[1]))
+        steering = replace(steering, text=move)
+    return await archive.steer(run, steering)
+
+
+async def _move_of(directory: Directory, lesson: int) -> str:
+    """What a lesson of the library says to do, as a trick; a longer text to its last whole word."""
+    experience = await directory.experience()
+    found = await experience.lessons(after=lesson - 1, limit=1)
+    if not found or found[0].id != lesson:
+        raise InvalidArgumentError(
+            f"no lesson {lesson}: `experience list` shows what there is", field="text"
+        )
+    words = one_spaced(found[0].move)
+    if len(words) > LONGEST_TRICK:
+        words = words[:LONGEST_TRICK].rpartition(" ")[0] or words[:LONGEST_TRICK]
+    return words
 
 
 async def steering_events(archive: Archive, run: str) -> tuple[SteeringEvent, ...]:
@@ -63,15 +96,17 @@ async def steering_events(archive: Archive, run: str) -> tuple[SteeringEvent, ..
 
 
 def steering_text(steering: Steering) -> str:
-    """Return what was asked, in words; a hint and a digest are not made printable."""
+    """Return what was asked, in words; what the user wrote is not made printable."""
     action, cell = steering.action, cell_text(steering.cell)
     match action:
         case SteeringAction.HINT:
             return f"hint: {steering.text}" if steering.text else "no hint any more"
         case SteeringAction.INJECT if steering.source is not None:
             return f"inject candidate {steering.source.digest[:12]}"
+        case SteeringAction.BAN | SteeringAction.RELEASE if steering.text:
+            return f"{action.value} trick: {steering.text}"
         case SteeringAction.RELEASE if steering.cell is None:
-            return "release all cells"
+            return "release all cells and tricks"
     return f"{action.value} cell {cell}" if cell else action.value
 
 
@@ -90,6 +125,7 @@ def steering_object(events: Iterable[SteeringEvent]) -> dict[str, Any]:
         "hint": state.hint,
         "pinned": cell_text(state.pinned) or None,
         "banned": sorted(map(cell_text, state.banned)),
+        "tricks": list(state.tricks),
         "events": [event_object(event) for event in events],
     }
 

@@ -47,6 +47,7 @@ from kernel_foundry.errors import (
     RunHeldError,
     RunNotFoundError,
 )
+from kernel_foundry.plan.used_trick import used_trick
 
 _ISLAND = "all"
 
@@ -140,7 +141,8 @@ class FakeArchive:
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run."""
         state = self._run(run)
-        fault = steering_fault(steering, state.spec.language)
+        steered = SteeringState(state.steering)
+        fault = steering_fault(steering, state.spec.language) or steered.fault(steering)
         if fault:
             raise InvalidArgumentError(fault, field="steering")
         if not state.steering or state.steering[-1].steering != steering:
@@ -175,7 +177,12 @@ class FakeArchive:
         sequence = state.selected_count
         state.selected_count += 1
         steered = SteeringState(state.steering)
-        allowed = [elite for elite in _ranked(state) if elite.measures not in steered.banned]
+        allowed = [
+            elite
+            for elite in _ranked(state)
+            if elite.measures not in steered.banned
+            and not used_trick(steered.tricks, elite.candidate.source)
+        ]
         pinned = [elite for elite in allowed if elite.measures == steered.pinned]
         parent = next(iter(pinned or allowed), None)
         return Selection(
@@ -185,6 +192,7 @@ class FakeArchive:
             sequence=sequence,
             island=_ISLAND,
             user_hint=steered.hint,
+            banned_tricks=steered.tricks,
         )
 
     async def drop_selection(self, run: str, selection: int) -> None:

@@ -28,7 +28,7 @@ from kernel_foundry.sdk.report.page_objects import (
 from kernel_foundry.sdk.run_account import AccountAnswer, no_account
 from kernel_foundry.sdk.run_objects import run_object
 from kernel_foundry.sdk.services import Directory
-from kernel_foundry.sdk.steering import steering_events, steering_object, steering_of
+from kernel_foundry.sdk.steering import steer_run, steering_events, steering_object, steering_of
 from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
@@ -150,8 +150,7 @@ class Routes:
         return steering_object(await steering_events(archive, name))
 
     async def _steer(self, name: str, body: bytes) -> dict[str, Any]:
-        archive = await self._directory.archive()
-        await archive.steer(name, _asked(body))
+        await steer_run(self._directory, name, _asked(body))
         return await self._steering(name)
 
     async def _account(self, name: str) -> AccountAnswer:

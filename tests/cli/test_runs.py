@@ -132,16 +132,34 @@ def test_deleted_run_is_gone_with_what_was_kept_of_it(store_folder: Path) -> Non
 
 def test_a_run_is_steered_and_shows_how(store_folder: Path) -> None:
     (store_folder / "mine.md").write_text("```sycl\n// mine\n```\n```python\npass\n```\n")
-    for words in (("hint", "wide\x1b loads"), ("pin", "2,1,0"), ("inject", "mine.md"), ("stop",)):
+    asked_words = (
+        ("hint", "wide\x1b loads"),
+        ("pin", "2,1,0"),
+        ("inject", "mine.md"),
+        ("ban", "sub_group  barrier"),
+        ("ban", "lesson 1"),
+        ("stop",),
+    )
+    for words in asked_words:
         asked = run_kfoundry(store_folder, "runs", "steer", "first", *words)
         assert asked.returncode == 0, asked.stderr
         assert "optimize --resume --run first" in asked.stderr
     steered = json.loads(run_kfoundry(store_folder, "runs", "steer", "first", "--json").stdout)
     assert (steered["stopped"], steered["pinned"]) == (True, "2,1,0")
-    assert [event["evaluations"] for event in steered["events"]] == [3, 3, 3, 3]
+    assert [event["evaluations"] for event in steered["events"]] == [3] * len(asked_words)
+    trick, move = steered["tricks"]
+    assert trick == "sub_group barrier"
+    lessons = json.loads(run_kfoundry(store_folder, "experience", "list", "--json").stdout)
+    assert " ".join(lessons[0]["move"].split()).startswith(move)
     shown = run_kfoundry(store_folder, "runs", "show", "first").stdout
     digest = steered["events"][2]["candidate"][:12]
-    for text in (r"hint: wide\x1b loads", "pin cell 2,1,0", f"inject candidate {digest}", "stop"):
+    for text in (
+        r"hint: wide\x1b loads",
+        "pin cell 2,1,0",
+        f"inject candidate {digest}",
+        "ban trick: sub_group barrier",
+        "stop",
+    ):
         assert text in shown
 
 
@@ -167,6 +185,8 @@ def test_a_renamed_run_takes_along_what_is_kept_of_it(store_folder: Path) -> Non
         (("steer", "first", "pin"), 2, "needs a CELL"),
         (("steer", "first", "pin", "4,0,0"), 2, "such as 2,1,0"),
         (("steer", "first", "pause", "now"), 2, "nothing behind it"),
+        (("steer", "first", "ban", " "), 2, "needs a CELL or a TRICK"),
+        (("steer", "first", "ban", "lesson 987654"), 2, "no lesson 987654"),
         (("steer", "first", "inject", "data/runs.db"), 2, "runs.db"),
         (("watch", "nothing"), 2, "nothing"),
         (("watch", "--after", "-1"), 2, "x>=0"),

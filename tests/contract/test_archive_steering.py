@@ -1,5 +1,7 @@
 """What every archive promises of steering: the fake, the real one, and each behind a socket."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernel_foundry.domain.archive import RunSpec, Selection
@@ -7,6 +9,7 @@ from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.steering import LONGEST_HINT, Steering, SteeringAction
+from kernel_foundry.domain.trick import LONGEST_TRICK, MOST_TRICKS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
 from tests.contract.archive_entries import candidate_of, verdict_on
@@ -22,6 +25,8 @@ async def test_steering_is_kept_in_order(archive: Archive, spec: RunSpec) -> Non
         Steering(action=SteeringAction.HINT, text="use wide loads\n```"),
         Steering(action=SteeringAction.PIN, cell=cell),
         Steering(action=SteeringAction.BAN, cell=cell),
+        Steering(action=SteeringAction.BAN, text="atomicAdd"),
+        Steering(action=SteeringAction.RELEASE, text="atomicAdd"),
         Steering(action=SteeringAction.RELEASE),
         Steering(action=SteeringAction.INJECT, source=candidate_of("mine").source),
         Steering(action=SteeringAction.STOP),
@@ -33,7 +38,7 @@ async def test_steering_is_kept_in_order(archive: Archive, spec: RunSpec) -> Non
     assert tuple(e.steering for e in events) == asked
     assert [e.sequence for e in events] == list(range(1, len(asked) + 1))
     assert await archive.steering("first", after=6, limit=1) == events[6:7]
-    assert await archive.steering("first", after=8) == ()
+    assert await archive.steering("first", after=len(asked)) == ()
     await archive.delete_run("first")
     await archive.create_run(spec)
     assert await archive.steering("first") == ()
@@ -45,6 +50,14 @@ async def test_steering_is_kept_in_order(archive: Archive, spec: RunSpec) -> Non
         Steering(action=SteeringAction.HINT, text="x" * (LONGEST_HINT + 1)),
         Steering(action=SteeringAction.HINT, text="a\0b"),
         Steering(action=SteeringAction.PAUSE, text="why"),
+        Steering(action=SteeringAction.BAN),
+        Steering(action=SteeringAction.BAN, text="two  blanks"),
+        Steering(action=SteeringAction.BAN, text="x" * (LONGEST_TRICK + 1)),
+        Steering(
+            action=SteeringAction.RELEASE,
+            text="atomicAdd",
+            cell=Measures(memory=0, algorithm=0, synchronization=0),
+        ),
         Steering(action=SteeringAction.PIN),
         Steering(
             action=SteeringAction.STOP, cell=Measures(memory=0, algorithm=0, synchronization=0)
@@ -98,3 +111,45 @@ async def test_selections_heed_what_was_asked(archive: Archive, spec: RunSpec) -
     await archive.steer("first", Steering(action=SteeringAction.HINT))
     assert {s.user_hint for s in await selected()} == {""}
     assert empty not in {s.target for s in await selected()}
+
+
+async def test_what_uses_a_banned_trick_is_no_parent(archive: Archive, spec: RunSpec) -> None:
+    """Whole words of code count, comments do not; selections name what is banned."""
+    await archive.create_run(spec)
+    codes = {
+        "best": "void a() { atomicAdd(x,\n 1); }",
+        "other": "void b() { my_atomicAdd(x, 1); } // atomicAdd(x, 1)",
+    }
+    for number, (label, code) in enumerate(codes.items()):
+        source = KernelSource(language=Language.SYCL, device_code=code, plan="# atomicAdd(x, 1)")
+        candidate = replace(candidate_of(label), source=source)
+        fitness = 0.9 - number / 5
+        verdict = await verdict_on(spec.task, candidate, fitness=fitness, cell=(number, 0, 0))
+        await archive.add("first", candidate, verdict, request_id=label)
+
+    async def shown() -> tuple[set[str], set[tuple[str, ...]]]:
+        selections = [await archive.select("first") for _ in range(30)]
+        elites = [e for s in selections for e in (s.parent, *s.inspirations) if e is not None]
+        code = {elite.candidate.source.device_code for elite in elites}
+        return code, {selection.banned_tricks for selection in selections}
+
+    await archive.steer("first", Steering(action=SteeringAction.BAN, text="ATOMICADD(x, 1)"))
+    assert await shown() == ({codes["other"]}, {("ATOMICADD(x, 1)",)})
+    await archive.steer("first", Steering(action=SteeringAction.RELEASE, text="ATOMICADD(x, 1)"))
+    code, banned = await shown()
+    assert codes["best"] in code
+    assert banned == {()}
+
+
+async def test_no_more_tricks_are_banned_than_prompts_have_room_for(
+    archive: Archive, spec: RunSpec
+) -> None:
+    await archive.create_run(spec)
+    bans = [Steering(action=SteeringAction.BAN, text=f"trick {n}") for n in range(MOST_TRICKS + 1)]
+    for ban in bans[:-1]:
+        await archive.steer("first", ban)
+    with pytest.raises(InvalidArgumentError):
+        await archive.steer("first", bans[-1])
+    await archive.steer("first", Steering(action=SteeringAction.RELEASE, text="trick 0"))
+    await archive.steer("first", bans[-1])
+    assert (await archive.select("first")).banned_tricks == tuple(b.text for b in bans[1:])

@@ -66,6 +66,24 @@ async def test_a_failed_parent_is_recorded_as_repair(
     assert (candidate.operator, candidate.generation) == (Operator.REPAIR, 5)
 
 
+async def test_a_reply_that_uses_a_banned_trick_is_asked_again(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """A comment that names it is none; a second such reply is no candidate."""
+    selection = replace(request_.selection, banned_tricks=("atomic_ref",))
+    request = replace(request_, selection=selection)
+    using = samples.REPLY.replace("int count) {}", "int count) { atomic_ref r(out[0]); }")
+    naming = samples.REPLY.replace("int count) {}", "int count) { /* no atomic_ref */ }")
+    generator, models = make_generator([using, naming, using, using])
+    assert (await generator.propose(request)).candidate is not None
+    assert (
+        "'atomic_ref', which the run's user does not allow" in models.asked[1].messages[-1].content
+    )
+    refused = await generator.propose(request)
+    assert refused.candidate is None
+    assert "atomic_ref" in refused.failure
+
+
 _KERNEL = 'extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>)) void k() {}'
 
 

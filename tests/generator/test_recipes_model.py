@@ -240,3 +240,34 @@ async def test_recipes_answer_templatise_with_a_mutation(
     assert (child.operator, child.parents) == (Operator.MUTATE, (seed.digest,))
     assert child.digest != seed.digest
     await generator.close()
+
+
+@pytest.mark.parametrize("operator", [Operator.SEED, Operator.MUTATE])
+async def test_recipes_heed_what_the_user_names_and_bans(
+    generator: LocalGenerator, softmax: ProposalRequest, samples: Any, operator: Operator
+) -> None:
+    """A gene as NAME=VALUE; a banned word is in no kernel, and without any kernel they say so."""
+    first = await generator.propose(softmax)
+    assert first.candidate is not None
+    parent = None if operator is Operator.SEED else _elite(samples, first.candidate)
+
+    async def plans(hint: str, *tricks: str) -> list[str]:
+        found = []
+        for sequence in range(1, 20):
+            selection = Selection(
+                operator=operator,
+                parent=parent,
+                sequence=sequence,
+                user_hint=hint,
+                banned_tricks=tricks,
+            )
+            proposal = await generator.propose(replace(softmax, selection=selection))
+            found.append(proposal.candidate.source.plan if proposal.candidate else proposal.failure)
+        return found
+
+    assert len({"who=group" in plan for plan in await plans("")}) == 2
+    assert all("who=group" in plan for plan in await plans("try who=group, and exp=nothing"))
+    assert not any("who=group" in plan for plan in await plans("", "who=group"))
+    (refused,) = set(await plans("", "nd_range_kernel"))
+    assert "'nd_range_kernel', which the run's user bans" in refused
+    await generator.close()

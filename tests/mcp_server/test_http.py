@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -13,6 +15,19 @@ from tests.cli.conftest import environment_of
 from tests.mcp_server.conftest import answer
 
 TOKEN = "a-token-of-the-test"
+OTHER = "another-token-of-it"
+
+EMPTY = {"task": "relu.py", "candidate": ""}
+
+
+@asynccontextmanager
+async def _agent(address: str, token: str) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(address, http_client=http)) as agent,
+    ):
+        yield agent
 
 
 @pytest.mark.slow
@@ -20,7 +35,8 @@ async def test_only_the_token_opens_the_server(agent_folder: Path, served: str) 
     server = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "kernel_foundry.cli", "mcp", "--http", "0", "--evaluator", served),
-        env={**environment_of(agent_folder), "KERNEL_FOUNDRY_MCP_TOKEN": TOKEN},
+        *("--evaluations", "1"),
+        env={**environment_of(agent_folder), "KERNEL_FOUNDRY_MCP_TOKEN": f"{TOKEN} {OTHER}"},
         cwd=agent_folder,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -44,12 +60,15 @@ async def test_only_the_token_opens_the_server(agent_folder: Path, served: str) 
             page = {**allowed, "Origin": "https://evil.example"}
             assert (await stranger.post(address, json=ping, headers=page)).status_code == 403
 
-        async with (
-            httpx2.AsyncClient(headers=allowed, timeout=60) as http,
-            Client(streamable_http_client(address, http_client=http)) as agent,
-        ):
+        async with _agent(address, TOKEN) as agent:
             found = await answer(agent, "devices")
             assert [device["id"] for device in found["devices"]] == ["null:0"]
+            await answer(agent, "build", **EMPTY)
+        # Whoever connects again has no new budget; another caller has its own.
+        for token, is_left in ((TOKEN, False), (OTHER, True)):
+            async with _agent(address, token) as agent:
+                built = await agent.call_tool("build", EMPTY)
+                assert built.is_error is not is_left
     finally:
         server.terminate()
         assert await server.wait() == 0

@@ -24,9 +24,10 @@ TOOLS = [
     "optimize_status",
     "optimize_result",
     "optimize_cancel",
+    "optimize_steer",
 ]
 PAGE = (Path(__file__).parents[2] / "docs/agents.md").read_text()
-WRITERS = {"export", "optimize_start", "optimize_cancel"}
+WRITERS = {"export", "optimize_start", "optimize_cancel", "optimize_steer"}
 _OTHERS = {"candidate": CANDIDATE, "language": "sycl"}
 """Arguments that tools need beside a task."""
 TUNED = CANDIDATE.replace("```python\n", '```python\nTUNE = {"WG": [16, 32]}\n').replace(

@@ -95,6 +95,7 @@ class Evolution:
             meter=self._meter,
             listener=listener,
             take_cost_usd=self._proposer.take_cost_usd,
+            hint=lambda: self._steering.hint,
         )
 
     @property

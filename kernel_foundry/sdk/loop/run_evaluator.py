@@ -42,6 +42,7 @@ class RunEvaluator:
         meter: Is charged with evaluations, sweeps and profiles.
         listener: Told of verdicts, sweeps and candidates that could not be judged.
         take_cost_usd: Returns what proposals have cost since its last call.
+        hint: Returns the words of the run's user for the next proposals, see `Sweeper`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class RunEvaluator:
         meter: BudgetMeter,
         listener: Listener,
         take_cost_usd: Callable[[], float],
+        hint: Callable[[], str],
     ) -> None:
         self._evaluator = evaluator
         self._archive = archive
@@ -62,7 +64,7 @@ class RunEvaluator:
         self._meter = meter
         self._listener = listener
         self._take_cost_usd = take_cost_usd
-        self._sweeper = Sweeper(evaluator, spec, limits)
+        self._sweeper = Sweeper(evaluator, spec, limits, hint=hint)
         self._unjudged = 0
         self.best: Elite | None = None
         """The run's best elite."""

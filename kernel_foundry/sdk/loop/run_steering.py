@@ -18,7 +18,8 @@ _POLL_S: Final = 1.0
 class RunSteering:
     """The steering of one run: read before each proposal, and once a second meanwhile.
 
-    It acts on pause, resume, stop and injected candidates; hints and cells concern the archive.
+    It acts on pause, resume, stop and injected candidates, and has the hint, which sweeps heed; what
+    concerns selections is for the archive.
 
     Args:
         archive: Has the events.
@@ -36,6 +37,11 @@ class RunSteering:
         self._candidates: asyncio.Queue[KernelSource] = asyncio.Queue()
         self._may_go_on = asyncio.Event()
         self.stopped: Final = asyncio.Event()
+
+    @property
+    def hint(self) -> str:
+        """The words for the next proposals; "" for none."""
+        return self._state.hint
 
     async def begin(self) -> None:
         """Take up what was asked before; the listener is told only if the run is paused."""

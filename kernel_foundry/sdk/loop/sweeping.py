@@ -9,7 +9,7 @@ in `evaluator_svc/pipeline`.
 import dataclasses
 import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, Yardstick
 from kernel_foundry.domain.speedup import mean_speedup
+from kernel_foundry.domain.steering import hinted_values
 from kernel_foundry.domain.sweep import (
     Configuration,
     ConfigurationResult,
@@ -82,9 +83,19 @@ class Sweeper:
         evaluator: Tries and judges.
         spec: The run.
         limits: Deadlines of each configuration.
+        hint: Gives what the run's user asks of the next proposals; the TUNE values that it names
+            are tried first.
     """
 
-    def __init__(self, evaluator: Evaluator, spec: RunSpec, limits: EvaluationLimits) -> None:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        spec: RunSpec,
+        limits: EvaluationLimits,
+        *,
+        hint: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._hint = hint
         self._evaluator = evaluator
         self._spec = spec
         self._limits = limits
@@ -209,8 +220,9 @@ class Sweeper:
         )
 
     def _order(self, candidate: Candidate) -> tuple[Configuration, ...]:
-        """What was best for its parents and for the newest one with the same names."""
-        found = [self._best_of.get(parent) for parent in candidate.parents]
+        """What the user's hint names; what was best for its parents, and for the same names."""
+        found: list[tuple[Setting, ...] | None] = [_listed(candidate, hinted_values(self._hint()))]
+        found += [self._best_of.get(parent) for parent in candidate.parents]
         found.append(self._best_of_names.get(_names(candidate)))
         known = set(_names(candidate))
         kept = [tuple(s for s in settings if s.name in known) for settings in found if settings]
@@ -249,6 +261,17 @@ def _space_size(candidate: Candidate) -> int:
         return space_size(parse(candidate.source.plan))
     except PlanError:
         return 0
+
+
+def _listed(candidate: Candidate, values: Mapping[str, str]) -> tuple[Setting, ...]:
+    """The values that TUNE lists, as settings."""
+    if not values or not _names(candidate):
+        return ()
+    return tuple(
+        Setting(name=parameter.name, value=values[parameter.name])
+        for parameter in parse(candidate.source.plan).tune
+        if parameter.name in values and values[parameter.name] in map(str, parameter.values)
+    )
 
 
 def _names(candidate: Candidate) -> tuple[str, ...]:

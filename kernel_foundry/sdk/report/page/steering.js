@@ -5,6 +5,7 @@ import { date } from "./format.js";
 import { table } from "./verdict.js";
 
 const LONGEST_HINT = 2000;
+const LONGEST_TRICK = 500;
 const LEVELS = [0, 1, 2, 3];
 
 export class SteeringPanel {
@@ -24,6 +25,7 @@ export class SteeringPanel {
       this.pause.disabled = steering.paused || steering.stopped;
       this.resume.disabled = !steering.paused && !steering.stopped;
       this.stop.disabled = steering.stopped;
+      refill(this.tricks, steering.tricks.map((text) => this.#button(`Release ${text}`, () => ({ action: "release", text }))));
     }
     const rows = [...steering.events].reverse().map((event) => [
       date(event.steered_unix_s), `#${event.evaluations}`, eventWords(event)]);
@@ -35,11 +37,13 @@ export class SteeringPanel {
     this.pause = this.#button("Pause", () => ({ action: "pause" }));
     this.resume = this.#button("Resume", () => ({ action: "resume" }));
     this.stop = this.#button("Stop", () => ({ action: "stop" }));
+    this.tricks = el("span", { class: "filter" });
     const hint = el("textarea", { id: "hint", rows: 3, maxlength: LONGEST_HINT, placeholder: "Shown to models in the next prompts" });
     const candidate = el("textarea", { id: "candidate", rows: 5, placeholder: "Markdown with two fenced blocks: device code and plan" });
     const cell = ["memory", "algorithm", "synchronization"].map((name) => el("select", { "aria-label": `Level of ${name}` },
       LEVELS.map((level) => el("option", { value: level }, `${name} ${level}`))));
     const chosen = () => cell.map((select) => select.value).join();
+    const trick = el("input", { id: "trick", type: "text", maxlength: LONGEST_TRICK, placeholder: "Words of code or of lessons, such as atomicAdd, or lesson 12" });
     const taking = (field, name) => () => ({ action: field === hint ? "hint" : "inject", [name]: field.value });
     return el("div", { class: "steer" },
       el("div", { class: "filter" }, this.pause, this.resume, this.stop),
@@ -52,6 +56,9 @@ export class SteeringPanel {
         this.#button("Ban", () => ({ action: "ban", cell: chosen() })),
         this.#button("Release", () => ({ action: "release", cell: chosen() })),
         this.#button("Release all", () => ({ action: "release" }))),
+      el("label", { for: "trick" }, "Trick that no proposal may use"), trick,
+      el("div", { class: "filter" },
+        this.#button("Ban trick", () => ({ action: "ban", text: trick.value }), () => { trick.value = ""; }), this.tricks),
       el("label", { for: "candidate" }, "Candidate to judge"), candidate,
       el("div", { class: "filter" }, this.#button("Inject", taking(candidate, "candidate"), () => { candidate.value = ""; })),
       this.answer);
@@ -73,10 +80,11 @@ export class SteeringPanel {
 
 /** What is in force in one line; "" when nothing is. */
 export function steeringWords(steering) {
+  const banned = [...steering.banned.map((cell) => `cell ${cell}`), ...steering.tricks];
   return [
     steering.stopped ? "stopped" : steering.paused ? "paused" : "",
     steering.pinned && `cell ${steering.pinned} pinned`,
-    steering.banned.length ? `banned: ${steering.banned.map((cell) => `cell ${cell}`).join(", ")}` : "",
+    banned.length ? `banned: ${banned.join(", ")}` : "",
     steering.hint && `hint: ${steering.hint}`,
   ].filter(Boolean).join(" · ");
 }
@@ -94,5 +102,6 @@ function stateWords(steering, isRunning) {
 function eventWords({ action, text, cell, candidate }) {
   if (action === "hint") return text ? `hint: ${text}` : "no hint any more";
   if (candidate) return ["inject candidate ", el("code", { title: candidate }, candidate.slice(0, 12))];
-  return cell ? `${action} cell ${cell}` : action === "release" ? "release all cells" : action;
+  if (text) return `${action} trick: ${text}`;
+  return cell ? `${action} cell ${cell}` : action === "release" ? "release all cells and tricks" : action;
 }
