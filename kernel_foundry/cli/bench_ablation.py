@@ -32,6 +32,7 @@ from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from kernel_foundry.sdk.statistics.estimate import Estimate
 from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.sdk.verdict_text import counted
 from landscapes.ablation import Ablation, Trial, TrialResult, ablate
 from landscapes.texts import ratio_text
 
@@ -144,7 +145,7 @@ def ablation(
         )
 
     def progress(done: int, total: int) -> None:
-        print_text(f"{done} of {total} runs", err=True)
+        print_text(f"{done} of {counted(total, 'run')}", err=True)
 
     found = ablate(
         run,
@@ -184,8 +185,8 @@ def ablation_table(found: Ablation) -> Table:
         ),
         Column("USD", justify="right"),
         box=SIMPLE_HEAD,
-        title=f"{', '.join(found.tasks)}: {len(found.seeds)} seeds, "
-        f"{found.evaluations} evaluations each",
+        title=f"{', '.join(found.tasks)}: {counted(len(found.seeds), 'seed')}, "
+        f"{counted(found.evaluations, 'evaluation')} each",
         title_justify="left",
     )
     for arm in found.arms:

@@ -48,10 +48,10 @@ def _show(console: PrintableConsole, capabilities: Capabilities) -> None:
         "device",
         *(["class", "calls"] if is_fleet else []),
         "name",
-        "compute units",
-        "local memory",
+        "compute\nunits",
+        "local\nmemory",
         "cache",
-        "measured peaks",
+        "measured\npeaks",
     )
     for device in capabilities.devices:
         more = [device_class(device), str(pending.get(device.id, 0))] if is_fleet else []

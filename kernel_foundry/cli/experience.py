@@ -32,6 +32,7 @@ from kernel_foundry.ports import Experience
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import Targets
+from kernel_foundry.sdk.verdict_text import counted
 from kernel_foundry.text_file import read_text_file
 
 _LANGUAGES = [language.value for language in Language]
@@ -176,7 +177,7 @@ def _show(console: PrintableConsole, hit: LessonHit) -> None:
     console.print(
         f"{lesson.id}  score {hit.score:.2f}, like {hit.similarity:.2f}, "
         f"{_language(lesson)}, {', '.join(lesson.findings) or 'no finding'}, effect "
-        f"{_effect(lesson)}, {lesson.use_count} uses, {lesson.failure_count} failed"
+        f"{_effect(lesson)}, {counted(lesson.use_count, 'use')}, {lesson.failure_count} failed"
     )
     console.print(lesson.symptom, highlight=False)
     console.print(f"{lesson.move}\n", style="green", highlight=False)

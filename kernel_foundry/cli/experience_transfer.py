@@ -16,6 +16,7 @@ from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 from kernel_foundry.lesson_file import lesson_from_fields, read_lines, read_yaml, write_lines
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import Targets
+from kernel_foundry.sdk.verdict_text import counted
 from kernel_foundry.text_file import read_text_file
 
 _PAGE = 500
@@ -118,7 +119,7 @@ def export_command(file: Path, as_json: bool, generator_target: str) -> int:
     with connect(Targets(generator=generator_target)) as foundry:
         count = write_lines(file, all_lessons(foundry))
     message = {"lessons": count, "file": str(file)}
-    print_text(json.dumps(message) if as_json else f"{count} lessons in {file}")
+    print_text(json.dumps(message) if as_json else f"{counted(count, 'lesson')} in {file}")
     return 0
 
 
@@ -143,7 +144,7 @@ def import_command(file: Path, as_json: bool, generator_target: str) -> int:
     if as_json:
         print_json({"new": new, "merged": len(added) - new, "file": str(file)})
     else:
-        print_text(f"{new} new lessons, {len(added) - new} merged into others")
+        print_text(f"{counted(new, 'new lesson')}, {len(added) - new} merged into others")
     return 0
 
 

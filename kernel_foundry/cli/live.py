@@ -26,7 +26,13 @@ from kernel_foundry.sdk.loop.progress import (
     VerdictEvent,
 )
 from kernel_foundry.sdk.steering import steering_text
-from kernel_foundry.sdk.verdict_text import baselines_text, duration, speedup_text, verdict_text
+from kernel_foundry.sdk.verdict_text import (
+    baselines_text,
+    counted,
+    duration,
+    speedup_text,
+    verdict_text,
+)
 
 
 class Progress(Protocol):
@@ -224,7 +230,8 @@ def _best_text(event: VerdictEvent) -> str:
 def _swept_line(event: SweepEvent) -> str:
     correct = sum(r.is_correct for r in event.results)
     line = (
-        f"swept {event.candidate.digest[:8]}: {len(event.results)} configurations, {correct} right"
+        f"swept {event.candidate.digest[:8]}: {counted(len(event.results), 'configuration')}, "
+        f"{correct} right"
     )
     best = best_of(event.results)
     if best is not None:

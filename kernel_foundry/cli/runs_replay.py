@@ -11,6 +11,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
+from kernel_foundry.sdk.verdict_text import counted
 
 EXIT_DIFFERENT = 1
 
@@ -67,13 +68,15 @@ def _show(outcome: ReplayOutcome) -> None:
         (replayed.restarts, "restarts"),
     ]
     print_text(
-        f"{outcome.run} came out equal: {replayed.evaluations} evaluations, {replayed.selections} "
-        f"selections of which {replayed.dropped} dropped"
+        f"{outcome.run} came out equal: {counted(replayed.evaluations, 'evaluation')}, "
+        f"{counted(replayed.selections, 'selection')} of which {replayed.dropped} dropped"
     )
     for count, what in counts:
         if count:
             print_text(f"  {count} {what}")
-    print_text(f"  {outcome.elite_count} elites, statistics, gradient field and spend are equal")
+    print_text(
+        f"  {counted(outcome.elite_count, 'elite')}, statistics, gradient field and spend are equal"
+    )
     print_text(f"  both export files have SHA-256 {outcome.export_sha256}")
 
 

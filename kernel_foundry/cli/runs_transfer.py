@@ -7,6 +7,7 @@ import click
 from kernel_foundry.cli.options import json_option, store_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.sdk.local.archive import export_run, import_run
+from kernel_foundry.sdk.verdict_text import counted
 
 
 @click.command("export")
@@ -35,7 +36,7 @@ def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
     if as_json:
         print_json({"run": copied.name, "evaluations": copied.evaluation_count, "file": str(out)})
     else:
-        print_text(f"{copied.name}: {copied.evaluation_count} evaluations in {out}")
+        print_text(f"{copied.name}: {counted(copied.evaluation_count, 'evaluation')} in {out}")
     return 0
 
 
@@ -62,7 +63,7 @@ def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
         answer = {"run": copied.name, "evaluations": copied.evaluation_count, "new": copied.is_new}
         print_json(answer)
     elif copied.is_new:
-        print_text(f"{copied.name}: {copied.evaluation_count} evaluations")
+        print_text(f"{copied.name}: {counted(copied.evaluation_count, 'evaluation')}")
     else:
         print_text(f"{copied.name} was there already, equal to the file")
     return 0

@@ -14,6 +14,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.suite.comparison import Change, SuiteComparison, compare
 from kernel_foundry.sdk.suite.estimate_text import difference_text, noise_text, ratio_text
+from kernel_foundry.sdk.verdict_text import counted
 
 _STYLES = {
     Change.FASTER: "green",
@@ -58,7 +59,9 @@ def _show(found: SuiteComparison, *, is_single: bool) -> None:
             one_line(task.task), change, ratio_text(task.ratio), style=_STYLES.get(task.change, "")
         )
     PrintableConsole().print(table)
-    print_text(f"{found.after} against {found.before}, {len(found.tasks)} tasks that both have:")
+    print_text(
+        f"{found.after} against {found.before}, {counted(len(found.tasks), 'task')} that both have:"
+    )
     print_text(f"  speed-up {ratio_text(found.ratio)}: {noise_text(found.ratio, 1.0)}")
     print_text(f"  fast_1 {difference_text(found.fast_1)}: {noise_text(found.fast_1, 0.0)}")
     print_text(

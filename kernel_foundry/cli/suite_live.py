@@ -18,7 +18,7 @@ from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate
 from kernel_foundry.sdk.suite.progress import EntryEvent, RunEvent, SuiteEvent, WaitEvent
 from kernel_foundry.sdk.suite.suite import Suite
-from kernel_foundry.sdk.verdict_text import headline_text
+from kernel_foundry.sdk.verdict_text import counted, headline_text
 
 _ENDED_SHOWN: Final = 12
 """Rows of runs that have ended; the older ones scroll out of the table."""
@@ -104,7 +104,7 @@ class PlainSuite:
         if entry.state is EntryState.BEGUN:
             line += f" on {progress.device}"
         elif entry.state is EntryState.FINISHED:
-            line += f": {self._best.text(entry)}, {progress.evaluations} evaluations"
+            line += f": {self._best.text(entry)}, {counted(progress.evaluations, 'evaluation')}"
             line += f", {progress.cost_usd:.2f} USD, {progress.seconds:.0f} s"
         else:
             line += f": {progress.reason}"
@@ -195,7 +195,7 @@ _STYLES: Final = {
 def head_text(suite: Suite) -> str:
     """Return a suite's totals: "suite l1: 3 of 250 runs ended, 0.41 USD, 0:12:03, about …"."""
     ended = [entry for entry in suite.entries if entry.has_ended]
-    text = f"suite {suite.plan.name}: {len(ended)} of {len(suite.entries)} runs ended"
+    text = f"suite {suite.plan.name}: {len(ended)} of {counted(len(suite.entries), 'run')} ended"
     text += f", {suite.cost_usd:.2f} USD, {clock_text(suite.used_seconds)}"
     left = len(suite.entries) - len(ended)
     if ended and left:
@@ -216,7 +216,7 @@ def estimate_text(found: SuiteEstimate) -> str:
         basis = "No earlier run in this language with these models tells what an evaluation takes."
     hours = "no cap on time" if found.most_hours is None else f"at most {_hours(found.most_hours)}"
     usd = "no cap on cost" if found.most_usd is None else f"at most {_usd(found.most_usd)}"
-    return f"{found.runs} runs, {found.devices} at once. {basis} Caps: {hours}, {usd}."
+    return f"{counted(found.runs, 'run')}, {found.devices} at once. {basis} Caps: {hours}, {usd}."
 
 
 def clock_text(seconds: float) -> str:

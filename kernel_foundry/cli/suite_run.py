@@ -37,6 +37,7 @@ from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.suite_run import devices_of, run_suite
 from kernel_foundry.sdk.suite.summary import summary_of
 from kernel_foundry.sdk.suite.tables import suite_object
+from kernel_foundry.sdk.verdict_text import counted
 
 
 @click.command("run")
@@ -228,7 +229,7 @@ def _say_what_is_left(suite: Suite) -> None:
     begun = [e.progress.device for e in suite.entries if e.state is EntryState.BEGUN]
     if begun:
         devices = ", ".join(dict.fromkeys(begun))
-        print_text(f"{len(begun)} runs were begun on {devices}, which is not here now")
+        print_text(f"begun on {devices}, which is not here now: {counted(len(begun), 'run')}")
     if suite.count(EntryState.WAITING):
         more = as_called(f"suite run --resume --name {name} --total-usd …")
         print_text(f"the suite's budget is used up: `{more}` gives it more")

@@ -26,7 +26,7 @@ from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import BaselineNumbers, SuiteSummary, summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
-from kernel_foundry.sdk.verdict_text import headline_text, trust_text
+from kernel_foundry.sdk.verdict_text import counted, headline_text, trust_text
 
 
 def open_results(
@@ -141,7 +141,7 @@ def write_results(folder: Path, results: Sequence[EntryResult], found: dict[str,
 
 def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
     """Print a suite's numbers, with a column for each baseline, and what was not counted."""
-    print_text(f"solved: {share_text(summary.correctness)} of {summary.tasks} tasks")
+    print_text(f"solved: {share_text(summary.correctness)} of {counted(summary.tasks, 'task')}")
     if summary.baselines:
         table = Table(
             "over",
@@ -158,7 +158,7 @@ def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
         console.print(table)
     print_text(
         f"effective bits {number_text(summary.effective_bits)}, device time in own kernels"
-        f" {share_text(summary.own_share)}; {summary.evaluations} evaluations,"
+        f" {share_text(summary.own_share)}; {counted(summary.evaluations, 'evaluation')},"
         f" {summary.tokens} tokens, {summary.cost_usd:.2f} USD,"
         f" {clock_text(summary.seconds)} of all runs together"
     )

@@ -26,6 +26,7 @@ from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
     checks_text,
     count_text,
+    counted,
     speedup_text,
     winner_text,
 )
@@ -110,8 +111,9 @@ def show_stats(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print outcome counts and the archive's statistics."""
     outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
     console.print(
-        f"{count_text(stats)}; outcomes: {outcomes or 'none'}; {stats.elite_count} elites, "
-        f"coverage {stats.coverage:.0%}, QD score {stats.qd_score:.2f}"
+        f"{count_text(stats)}; outcomes: {outcomes or 'none'}; "
+        f"{counted(stats.elite_count, 'elite')}, coverage {stats.coverage:.0%}, "
+        f"QD score {stats.qd_score:.2f}"
     )
 
 

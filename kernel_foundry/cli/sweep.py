@@ -33,6 +33,7 @@ from kernel_foundry.sdk.report.t4 import t4_results
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import (
     configuration_text,
+    counted,
     duration,
     evaluation_object,
     speedup_text,
@@ -182,7 +183,9 @@ def show_sweep(
     counts = Counter(r.validity.value for r in results)
     raced_out = sum(r.raced_out for r in results)
     outcomes = ", ".join(f"{count} {name}" for name, count in counts.most_common())
-    console.print(f"{len(results)} configurations: {outcomes}; {raced_out} raced out early")
+    console.print(
+        f"{counted(len(results), 'configuration')}: {outcomes}; {raced_out} raced out early"
+    )
     correct = sorted((r for r in results if r.is_correct), key=_time)
     if correct:
         console.print(_table(correct))

@@ -22,14 +22,16 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
     table = Table(
         Column("", overflow="fold"),
         Column("median", no_wrap=True),
-        Column("sam-\nples", justify="right", no_wrap=True),
+        Column("n", justify="right", no_wrap=True),
         Column("speed-up", no_wrap=True),
         Column("bits", justify="right"),
         Column("traffic\nbound", justify="right"),
-        Column("arith-\nmetic\nesti-\nmate", justify="right"),
+        Column("arithm.\nestimate", justify="right"),
         box=SIMPLE,
         pad_edge=False,
         padding=(0, 1, 0, 0),
+        caption="n: samples; share of the traffic bound and of the arithmetic estimate",
+        caption_justify="left",
     )
     for result in evaluation.workloads:
         if result.timing is None:

@@ -20,7 +20,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, is_program, read_records
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.verdict_text import evaluation_object
+from kernel_foundry.sdk.verdict_text import counted, evaluation_object
 from kernel_foundry.sdk.verification.statement import CODE_OF_FILE, Agreement, Statement
 from kernel_foundry.sdk.verification.verify import Verification
 
@@ -61,6 +61,7 @@ _CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, a
     show_default=True,
     help="Judge the candidate again, on the same seeds.",
 )
+@click.option("--all", "shows_all", is_flag=True, help="Show what agrees, too.")
 @json_option
 @target_options
 def command(
@@ -68,10 +69,11 @@ def command(
     device: str,
     keys: tuple[str, ...],
     runs_again: bool,
+    shows_all: bool,
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Check RECORD, judge its candidate again, and say line by line what agrees.
+    """Check RECORD, judge its candidate again, and say whether it agrees and what does not.
 
     Record files come from `kfoundry evaluate --record`, `kfoundry runs record` and `kfoundry
     optimize`; a Python file of `kfoundry export` holds records, too, and is read, not run: its
@@ -86,6 +88,7 @@ def command(
 
     \b
     kfoundry verify softmax.record.json
+    kfoundry verify softmax.record.json --all
     kfoundry verify softmax.record.json --no-run --key 5f0c6f1e8a3b9d24
     kfoundry verify fast_softmax.py
     """  # noqa: D301  a backspace keeps click from joining the lines
@@ -98,7 +101,7 @@ def command(
             if as_json:
                 print_json(_object(record, found, verified))
             else:
-                _show(PrintableConsole(), record, found, verified)
+                _show(PrintableConsole(), record, found, verified, shows_all=shows_all)
             codes.append(_exit_code(record, verified))
     return next((code for code in (1, EXIT_NOT_CONFIRMED) if code in codes), 0)
 
@@ -130,7 +133,12 @@ def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[
 
 
 def _show(
-    console: PrintableConsole, path: Path, record: EvidenceRecord, verified: Verification
+    console: PrintableConsole,
+    path: Path,
+    record: EvidenceRecord,
+    verified: Verification,
+    *,
+    shows_all: bool,
 ) -> None:
     evaluation = record.evaluation
     console.print(
@@ -140,9 +148,20 @@ def _show(
             f", trust {evaluation.trust.value}",
         )
     )
-    for statement in _statements(path, verified):
+    _show_verdict(console, path, verified)
+    statements = _statements(path, verified)
+    # What a reader looks for comes first; whose key it is concerns everybody.
+    shown = [s for s in statements if s.agreement is not Agreement.AGREES or s.subject == "key"]
+    others = [s for s in statements if s not in shown]
+    for statement in (*shown, *others) if shows_all else shown:
         line = Text.assemble(_MARKS[statement.agreement], " ", one_line(_line(statement)))
         console.print(line, highlight=False, soft_wrap=True)
+    if others and not shows_all:
+        agree = f"{counted(len(others), 'other')} {'agrees' if len(others) == 1 else 'agree'}"
+        console.print(f"{agree}; --all shows what", style="dim", highlight=False)
+
+
+def _show_verdict(console: PrintableConsole, path: Path, verified: Verification) -> None:
     if verified.is_partial:
         why = _INCONCLUSIVE if verified.is_inconclusive else _UNCONFIRMED
         console.print(why, style="bold yellow", soft_wrap=True)

@@ -6,6 +6,7 @@ from typing import Any
 from mcp.server.mcpserver import Context
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.sdk.verdict_text import counted
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,8 +59,9 @@ class Allowance:
         """
         if evaluations > self.left:
             raise InvalidArgumentError(
-                f"{evaluations} evaluations asked for, {self.left} of {self.evaluations} left: ask "
-                "for fewer, or the server's user may start it again with more `--evaluations`",
+                f"{counted(evaluations, 'evaluation')} asked for, {self.left} of "
+                f"{self.evaluations} left: ask for fewer, or the server's user may start it again "
+                "with more `--evaluations`",
                 field="evaluations",
             )
         self.used_evaluations += evaluations

@@ -22,7 +22,7 @@ from kernel_foundry.printable import printable
 from kernel_foundry.sdk.export.export import ExportedWorkload
 from kernel_foundry.sdk.run_objects import candidate_text
 from kernel_foundry.sdk.steering import steering_object
-from kernel_foundry.sdk.verification.statement import CODE_OF_FILE
+from kernel_foundry.sdk.verification.statement import CODE_OF_FILE, Agreement
 from kernel_foundry.sdk.verification.verify import Verification
 
 LONGEST_CODE = 1 << 15
@@ -225,6 +225,7 @@ def record_check(
         is_in_program: Whether it is from a Python file, whose code nobody looked at.
     """
     statements = (*verified.statements, CODE_OF_FILE) if is_in_program else verified.statements
+    statements = sorted(statements, key=lambda s: s.agreement is Agreement.AGREES)
     return RecordCheck(
         task=shown(record.task.name),
         candidate=record.source.digest,

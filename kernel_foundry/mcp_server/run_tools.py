@@ -37,6 +37,7 @@ from kernel_foundry.sdk.optimization import optimize
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.steering import steering_events, steering_of
 from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.sdk.verdict_text import counted
 
 _STORES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
@@ -277,7 +278,7 @@ async def _wait(run: BackgroundRun, context: Context[Any, Any], seconds: float) 
     while (left_s := until_s - time.monotonic()) > 0 and not await run.wait(min(left_s, _NOTICE_S)):
         if run.used.evaluations != told:
             told = run.used.evaluations
-            await context.report_progress(told, message=f"{told} evaluations")
+            await context.report_progress(told, message=counted(told, "evaluation"))
 
 
 def _stop(foundry: Foundry, run: str) -> None:

@@ -175,8 +175,15 @@ def arithmetic_line(evaluation: Evaluation) -> str:
 def count_text(stats: ArchiveStats) -> str:
     """Return the one count of a run: "19 evaluations: 12 candidates, 7 measured again"."""
     again = stats.evaluation_count - stats.candidate_count
-    text = f"{stats.evaluation_count} evaluations"
-    return f"{text}: {stats.candidate_count} candidates, {again} measured again" if again else text
+    text = counted(stats.evaluation_count, "evaluation")
+    if not again:
+        return text
+    return f"{text}: {counted(stats.candidate_count, 'candidate')}, {again} measured again"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return "1 candidate" or "3 candidates"; `noun` takes an s in the plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def checks_text(checks: tuple[Check, ...]) -> str:
@@ -277,7 +284,7 @@ def median_text(timing: Timing) -> str:
 def timing_text(timing: Timing) -> str:
     """Return a median with its interval: "1.72 ms (±0.8%, 34 samples)"."""
     half = f"±{_half_width(timing):.2g}%"
-    return f"{duration(timing.median_ns)} ({half}, {len(timing.samples_ns)} samples)"
+    return f"{duration(timing.median_ns)} ({half}, {counted(len(timing.samples_ns), 'sample')})"
 
 
 def _half_width(timing: Timing) -> float:

@@ -41,8 +41,14 @@ def test_every_command_has_examples_that_it_takes(path: str) -> None:
         context = click.Context(command, **command.context_settings)
         values, _, _ = command.make_parser(context).parse_args(shlex.split(words))
         for parameter in command.params:
+            value = values.get(parameter.name or "")
+            is_checked = isinstance(
+                parameter.type, click.Choice | click.IntRange | click.FloatRange
+            )
+            if is_checked and isinstance(value, str | list | tuple):
+                parameter.type_cast_value(context, value)
             if parameter.required and not parameter.envvar:
-                assert values.get(parameter.name or ""), f"{example}: no {parameter.name}"
+                assert value, f"{example}: no {parameter.name}"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -71,7 +71,13 @@ def test_a_changed_record_is_named_and_not_run(folder: Path) -> None:
     assert "the candidate in the record is not the one that was judged" in result.stdout
     assert "changed after it was signed" in result.stdout
     assert "second evaluation: none: the record is not what was signed for" in result.stdout
-    assert "the record does not agree: candidate, digest" in result.stdout
+    said = result.stdout.splitlines()
+    assert said[1].startswith("the record does not agree: candidate, digest")
+    assert not any(line.startswith("✓ ") and "key" not in line for line in said)
+    others = int(said[-1].split()[0])
+    everything = run_kfoundry(folder, "verify", "changed.json", "--all").stdout.splitlines()
+    assert everything[: len(said) - 1] == said[:-1]
+    assert len(everything) == len(said) - 1 + others
 
 
 def test_another_machines_key_is_named(

@@ -16,7 +16,12 @@ from kernel_foundry.domain.request import (
     Proposal,
     ProposalRequest,
 )
-from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
+from kernel_foundry.domain.sweep import (
+    Configuration,
+    ConfigurationResult,
+    SweepRequest,
+    best_of,
+)
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
@@ -28,7 +33,12 @@ from kernel_foundry.sdk.loop.progress import (
     SweepEvent,
     VerdictEvent,
 )
-from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
+from kernel_foundry.sdk.loop.sweeping import (
+    CONFIGURATIONS_PER_EVALUATION,
+    Allowance,
+    Sweeper,
+    cost_of,
+)
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
@@ -234,6 +244,18 @@ async def test_plan_that_does_not_parse_has_no_space() -> None:
         source = KernelSource(language=Language.SYCL, device_code="// x", plan=plan)
         candidate = Candidate(source=source)
         assert sweeper.is_promising(candidate, passed, passed, is_elite=True) is is_worth_it
+
+
+async def test_values_that_a_hint_names_are_tried_first() -> None:
+    """Those that TUNE lists; whatever else the hint says."""
+    hint = "XX=1, try AA=3; CAA=2 AA==4 BB=7"
+    evaluator = SpyEvaluator()
+    sweeper = Sweeper(evaluator, SPEC, EvaluationLimits(), hint=lambda: hint)
+    source = KernelSource(language=Language.SYCL, device_code="// x", plan=PLAN)
+    known = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", source=source))
+    await sweeper.sweep(Candidate(source=source), known, Allowance(configurations=4, seconds=9.0))
+    asked = Configuration(settings=(Setting(name="AA", value="3"),))
+    assert evaluator.sweeps[0].order == (asked,)
 
 
 async def test_candidates_compare_by_their_times_whatever_their_baselines() -> None:

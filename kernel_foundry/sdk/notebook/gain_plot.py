@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from kernel_foundry.sdk.notebook.log_axis import LogAxis
+from kernel_foundry.sdk.verdict_text import counted
 
 _WIDTH: Final = 640
 _HEIGHT: Final = 240
@@ -39,7 +40,7 @@ def gain_plot(rows: Sequence[Mapping[str, Any]]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'width="{_WIDTH}" style="max-width:100%" font-size="11" fill="currentColor" '
-        f'aria-label="Speed-ups of {len(passed)} of {last} evaluations">'
+        f'aria-label="Speed-ups of {len(passed)} of {counted(last, "evaluation")}">'
         f"{ticks}"
         f'<path d="{"".join(f"M{x} {y}h0" for x, y in sorted(dots))}" stroke="#2a78d6" '
         'stroke-opacity="0.6" stroke-width="6" stroke-linecap="round"/>'

@@ -16,7 +16,7 @@ from kernel_foundry.sdk.notebook.evaluation_view import EvaluationView
 from kernel_foundry.sdk.notebook.gain_plot import gain_plot
 from kernel_foundry.sdk.notebook.markup import paragraph, shown
 from kernel_foundry.sdk.report.page_objects import row_object
-from kernel_foundry.sdk.verdict_text import headline_text
+from kernel_foundry.sdk.verdict_text import counted, headline_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -82,7 +82,7 @@ class RunView:
 
     def _summary(self) -> str:
         gain = headline_text(self.run.best_speedup, self.run.best_speedup_interval)
-        return f"{len(self)} evaluations, {gain}"
+        return f"{counted(len(self), 'evaluation')}, {gain}"
 
     def _repr_html_(self) -> str:
         spec = self.run.spec

@@ -1,7 +1,7 @@
 // The curve of a run: speed-up of each evaluation with its interval, the best so far, the lineage.
 
 import { el, refill, svg } from "./dom.js";
-import { speedup, words } from "./format.js";
+import { counted, speedup, words } from "./format.js";
 
 const MARGIN = { left: 46, right: 14, top: 12, bottom: 44 };
 const HEIGHT = 280;
@@ -60,7 +60,7 @@ export class Curve {
     const { rows, best } = this.history;
     const passed = rows.filter((row) => row.speedup !== null).length;
     const leader = best ? `, the best is number ${best.sequence} with ${speedup(best.speedup, best.speedup_interval)}` : "";
-    return `Speed-up of ${rows.length} evaluations: ${passed} passed${leader}. Arrow keys go from one to the next.`;
+    return `Speed-up of ${counted(rows.length, "evaluation")}: ${passed} passed${leader}. Arrow keys go from one to the next.`;
   }
 
   #nearest(event) {

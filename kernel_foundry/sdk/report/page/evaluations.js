@@ -1,7 +1,7 @@
 // The table of evaluations: filter, sort, a hundred on a page.
 
 import { el, refill } from "./dom.js";
-import { duration, speedup, words } from "./format.js";
+import { counted, duration, speedup, words } from "./format.js";
 import { compared } from "./sorted_table.js";
 
 const PAGE = 100;
@@ -51,7 +51,7 @@ export class EvaluationTable {
     const rows = this.#shown();
     const pageCount = Math.max(Math.ceil(rows.length / PAGE), 1);
     this.page = Math.min(this.page, pageCount - 1);
-    refill(this.count, rows.length === this.history.rows.length ? `${rows.length} evaluations` : `${rows.length} of ${this.history.rows.length}`);
+    refill(this.count, rows.length === this.history.rows.length ? counted(rows.length, "evaluation") : `${rows.length} of ${this.history.rows.length}`);
     refill(this.body, rows.slice(this.page * PAGE, (this.page + 1) * PAGE).map((row) => this.#row(row)));
     [...this.heads.cells].forEach((cell, at) => {
       const order = this.isFalling ? "descending" : "ascending";

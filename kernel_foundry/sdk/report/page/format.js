@@ -56,3 +56,8 @@ export function dollars(value) {
 function threeDigits(value) {
   return String(Number(value.toPrecision(3)));
 }
+
+/** "1 run" or "3 runs". */
+export function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -6,7 +6,7 @@ import { Curve } from "./curve.js";
 import { Detail } from "./detail.js";
 import { el, refill } from "./dom.js";
 import { EvaluationTable } from "./evaluations.js";
-import { between, date, dollars, percent, times } from "./format.js";
+import { between, counted, date, dollars, percent, times } from "./format.js";
 import { RunHistory } from "./history.js";
 import { SteeringPanel, steeringWords, injected } from "./steering.js";
 import { sweepsPanel } from "./sweeps.js";
@@ -180,7 +180,7 @@ class RunView {
       el("div", { class: "tiles" },
         tile(times(head.speedup), ["over the fastest baseline ", interval(head.speedup_interval)], isFaster ? "good" : ""),
         tile(times(head.speedup_eager), ["over PyTorch eager ", interval(head.speedup_eager_interval)]),
-        tile(stats.evaluation_count, again ? `evaluations: ${stats.candidate_count} candidates, ${again} measured again` : "evaluations"),
+        tile(stats.evaluation_count, again ? `evaluations: ${counted(stats.candidate_count, "candidate")}, ${again} measured again` : stats.evaluation_count === 1 ? "evaluation" : "evaluations"),
         tile(`${stats.elite_count} / 64`, `cells with an elite, ${percent(stats.coverage)}`),
         tile(dollars(head.cost_usd), "spent on models")));
   }

@@ -1,7 +1,7 @@
 // The samples of each workload as a strip: time across, in the order in which they were taken.
 
 import { el, svg } from "./dom.js";
-import { duration } from "./format.js";
+import { counted, duration } from "./format.js";
 import { logScale } from "./log_scale.js";
 
 const WIDTH = 560;
@@ -20,7 +20,7 @@ function strip(result) {
   const height = STRIP + LINE * (baselines.length + 1) + 6;
   const y = (at) => 6 + (at / Math.max(samples.length - 1, 1)) * (STRIP - 12);
   const [low, high] = result.ci95_ns.map(scale);
-  const words = `${samples.length} samples, median ${duration(result.median_ns)}, from ${duration(Math.min(...samples))} to ${duration(Math.max(...samples))}; `
+  const words = `${counted(samples.length, "sample")}, median ${duration(result.median_ns)}, from ${duration(Math.min(...samples))} to ${duration(Math.max(...samples))}; `
     + baselines.map(([name, ns]) => `${name} ${duration(ns)}`).join(", ");
   return [
     svg("svg", { class: "strip", role: "img", "aria-label": words, viewBox: `0 0 ${WIDTH} ${height}` },
@@ -31,7 +31,7 @@ function strip(result) {
       baselines.map(([name, ns], at) => [
         svg("line", { class: "one", x1: scale(ns), x2: scale(ns), y1: 0, y2: STRIP + LINE * (at + 1) + 3 }),
         label(scale(ns), STRIP + LINE * (at + 2) - 3, `${name} ${duration(ns)}`)])),
-    el("p", { class: "soft" }, `${samples.length} samples, first at the top; stopped: ${result.stop_reason.replaceAll("_", " ")}`,
+    el("p", { class: "soft" }, `${counted(samples.length, "sample")}, first at the top; stopped: ${result.stop_reason.replaceAll("_", " ")}`,
       result.discarded_samples ? `; ${result.discarded_samples} discarded since the device throttled` : "",
       result.warm_median_ns === null ? "" : `; with warm caches ${duration(result.warm_median_ns)}`),
   ];

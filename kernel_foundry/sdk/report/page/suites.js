@@ -1,7 +1,7 @@
 // Suites: the list, and one in the field's numbers with each of its runs.
 
 import { el, link, refill } from "./dom.js";
-import { date, dollars, percent, speedup } from "./format.js";
+import { counted, date, dollars, percent, speedup } from "./format.js";
 import { sortedTable } from "./sorted_table.js";
 import { table } from "./verdict.js";
 
@@ -26,7 +26,7 @@ export async function showSuite(root, source, name) {
   const { summary } = suite;
   refill(root,
     el("h1", {}, suite.suite, " ", el("span", { class: `state ${suite.has_ended ? "finished" : "running"}` }, suite.has_ended ? "finished" : "running")),
-    el("p", { class: "soft" }, [`${suite.language} on ${suite.devices.join(", ")}`, suite.models.join(", ") || "default model", `strategy ${suite.strategy}`, `${suite.repeats} runs of each task`].join(" · ")),
+    el("p", { class: "soft" }, [`${suite.language} on ${suite.devices.join(", ")}`, suite.models.join(", ") || "default model", `strategy ${suite.strategy}`, `${counted(suite.repeats, "run")} of each task`].join(" · ")),
     summary.unfinished.length ? el("p", { class: "warm" }, `${summary.unfinished.length} tasks have not ended; nothing of them is counted.`) : null,
     el("section", {}, el("h2", {}, "In the field's numbers"), numbers(summary)),
     el("section", {}, el("h2", {}, "Runs"), sortedTable("Runs of the suite", RUN_COLUMNS, suite.runs)));
@@ -55,7 +55,7 @@ function numbers(summary) {
   const ratio = (estimate) => (estimate ? speedup(estimate.value, [estimate.low, estimate.high]) : "–");
   const share = (estimate) => (estimate ? `${percent(estimate.value)} (${percent(estimate.low)}–${percent(estimate.high)})` : "–");
   return [
-    el("p", {}, `${share(summary.correctness)} of ${summary.tasks} tasks solved; ${summary.evaluations} evaluations, ${dollars(summary.cost_usd)}.`),
+    el("p", {}, `${share(summary.correctness)} of ${counted(summary.tasks, "task")} solved; ${counted(summary.evaluations, "evaluation")}, ${dollars(summary.cost_usd)}.`),
     summary.baselines.length ? table("Speed-ups over each baseline", heads, summary.baselines.map((one) => [
       one.baseline === "fastest" ? "fastest baseline" : one.baseline, ratio(one.geometric_mean), ratio(one.median), ...one.fast.map((fast) => share(fast.share))])) : null,
     el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster. Intervals of 95 % are over tasks."),

@@ -1,7 +1,7 @@
 // Sweeps as parallel coordinates: an axis for each TUNE name, and one for the time.
 
 import { el, svg } from "./dom.js";
-import { duration, words } from "./format.js";
+import { counted, duration, words } from "./format.js";
 import { logScale } from "./log_scale.js";
 import { table } from "./verdict.js";
 
@@ -19,7 +19,7 @@ export async function sweepsPanel(source, head, chosen, onChosen) {
     head.sweeps.map((one) => el("option", { value: one, selected: one === name }, one)));
   const timed = results.filter((result) => result.time_ms !== null).sort((one, other) => one.time_ms - other.time_ms);
   return [
-    el("div", { class: "filter" }, choice, el("span", { class: "soft" }, `${results.length} configurations, ${timed.length} right and timed`)),
+    el("div", { class: "filter" }, choice, el("span", { class: "soft" }, `${counted(results.length, "configuration")}, ${timed.length} right and timed`)),
     coordinates(results, timed),
     el("p", { class: "soft" }, "A line for each configuration; thick: the fastest, dashed: those that failed."),
     el("h3", {}, "The fastest"),
@@ -42,7 +42,7 @@ function coordinates(results, timed) {
   };
   const line = (result, kind) => svg("path", { class: kind, d: path(result) },
     svg("title", {}, `${configurationWords(result)}: ${result.time_ms === null ? words(result.validity) : duration(1e6 * result.time_ms)}`));
-  const summary = `${names.length} parameters, ${results.length} configurations${times.length ? `, the fastest takes ${duration(1e6 * times[0])}` : ""}`;
+  const summary = `${counted(names.length, "parameter")}, ${counted(results.length, "configuration")}${times.length ? `, the fastest takes ${duration(1e6 * times[0])}` : ""}`;
   return el("div", { class: "wide" }, svg("svg", { class: "sweep", role: "img", "aria-label": summary, viewBox: `0 0 ${width} ${HEIGHT}` },
     results.filter((result) => result.time_ms === null).map((result) => line(result, "wrong")),
     [...timed].reverse().map((result) => line(result, result === timed[0] ? "fastest" : "right")),
