@@ -68,7 +68,7 @@ async def read_head(reader: asyncio.StreamReader) -> Request | None:
     try:
         async with asyncio.timeout(REQUEST_S):
             head = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
+    except (asyncio.IncompleteReadError, ConnectionError):
         return None
     except asyncio.LimitOverrunError as error:
         raise BadRequestError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) from error
@@ -89,7 +89,7 @@ async def read_body(reader: asyncio.StreamReader, request: Request) -> Request |
     try:
         async with asyncio.timeout(REQUEST_S):
             body = await reader.readexactly(_body_length(request.headers))
-    except asyncio.IncompleteReadError:
+    except (asyncio.IncompleteReadError, ConnectionError):
         return None
     except TimeoutError as error:
         raise BadRequestError(HTTPStatus.REQUEST_TIMEOUT) from error

@@ -15,7 +15,7 @@ CHUNK: Final = 250
 """Most rows in one event, so that a page draws the first ones while others are read."""
 
 QUIET_S: Final = 15.0
-"""After as long without an event a reader gets an empty one: who has left is noticed."""
+"""After as long without an event a reader gets an empty one: a broken tunnel is noticed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
@@ -25,6 +26,9 @@ _LOGGER = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 
+MOST_CONNECTIONS: Final = 128
+"""At once. A page has six at most, and a tab that follows a run keeps one of them."""
+
 
 class PageServer:
     """Serves the page while it is entered.
@@ -40,6 +44,8 @@ class PageServer:
         self._token = secrets.token_urlsafe(32)
         self._stack = contextlib.AsyncExitStack()
         self._connections: set[asyncio.Task[None]] = set()
+        self._unasked: dict[asyncio.Task[None], None] = {}
+        """Connections whose request is not there yet, the oldest first."""
 
     @property
     def address(self) -> str:
@@ -58,7 +64,7 @@ class PageServer:
         self._stack.push_async_callback(self._routes.close)
         self._stack.push_async_callback(self._end_connections)
         try:
-            server = await asyncio.start_server(self._serve, HOST, self._port, limit=LARGEST_HEAD)
+            server = await asyncio.start_server(self._accept, HOST, self._port, limit=LARGEST_HEAD)
         except OSError as error:
             raise InvalidArgumentError(
                 f"port {self._port} cannot be listened on: {error.strerror}", field="port"
@@ -77,23 +83,40 @@ class PageServer:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # the server runs each connection in one
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection in a task of our own, which may be cancelled."""
+        if len(self._connections) >= MOST_CONNECTIONS:
+            oldest = next(iter(self._unasked), None)
+            if oldest is None:
+                writer.write(head_of(_BUSY, HEADERS) + _BUSY.body)
+                writer.close()
+                return
+            # Whoever opens connections and says nothing keeps nobody else out.
+            self._unasked.pop(oldest)
+            oldest.cancel()
+        task = asyncio.create_task(self._serve(reader, writer))
         self._connections.add(task)
+        self._unasked[task] = None
+        task.add_done_callback(self._connections.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             response = await self._answer(reader)
             if response is not None:
-                await _send(writer, response)
+                await _send(reader, writer, response)
         except ConnectionError:
             pass  # the browser left
         finally:
-            self._connections.discard(task)
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> Response | None:
+        task = asyncio.current_task()
+        assert task is not None  # `_accept` makes one
         try:
-            head = await read_head(reader)
+            try:
+                head = await read_head(reader)
+            finally:
+                self._unasked.pop(task, None)
             if head is None:
                 return None
             # Whoever may not ask has no body of it read.
@@ -110,11 +133,33 @@ class PageServer:
             )
 
 
-async def _send(writer: asyncio.StreamWriter, response: Response) -> None:
+_BUSY: Final = Response(
+    status=HTTPStatus.SERVICE_UNAVAILABLE, body=b"too many connections: close other pages\n"
+)
+
+
+async def _send(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, response: Response
+) -> None:
     writer.write(head_of(response, HEADERS) + response.body)
     await writer.drain()
-    if response.stream is not None:
-        async with aclosing(response.stream) as stream:
-            async for part in stream:
-                writer.write(part)
-                await writer.drain()
+    if response.stream is None:
+        return
+    sending = asyncio.create_task(_send_stream(writer, response.stream))
+    # A browser that leaves is noticed at once, not when the run has something to tell.
+    leaving = asyncio.create_task(reader.read(1))
+    try:
+        await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+    if isinstance(ended, Exception):
+        raise ended
+
+
+async def _send_stream(writer: asyncio.StreamWriter, parts: AsyncGenerator[bytes, None]) -> None:
+    async with aclosing(parts) as stream:
+        async for part in stream:
+            writer.write(part)
+            await writer.drain()

@@ -3,14 +3,20 @@
 import http.client
 import json
 import socket
+import struct
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from archive_svc.archive import LocalArchive
 from kernel_foundry.sdk.report.page import page_files
 from kernel_foundry.ui.http import LARGEST_BODY, LARGEST_HEAD
-from tests.ui.conftest import EVALUATIONS
+from kernel_foundry.ui.server import MOST_CONNECTIONS
+from tests.domain_values import run_spec
+from tests.ui.conftest import EVALUATIONS, with_archive
 
 
 class Client:
@@ -97,6 +103,64 @@ def test_a_stranger_has_no_body_read(address: str) -> None:
     with socket.create_connection(("127.0.0.1", stranger.port), timeout=20) as connection:
         connection.sendall(f"{head}Content-Length: 2000000\r\n\r\n".encode())
         assert b" 403 " in connection.recv(65536).partition(b"\r\n")[0]
+
+
+def _connected(client: Client, sent: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", client.port), timeout=30)
+    connection.sendall(sent.replace("\n", "\r\n").encode())
+    return connection
+
+
+def test_a_client_that_breaks_off_leaves_no_traceback(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = f"HTTP/1.1\nHost: {client.host}\nCookie: {client.cookie}\n"
+    posted = f"Content-Type: application/json\nOrigin: http://{client.host}\nContent-Length: 99\n"
+    broken = (
+        "GET / HTT",
+        f"POST /api/runs/recorded/steering {head}{posted}\n{{",
+        f"GET /api/runs {head}\n",
+        f"GET /api/runs/recorded/events {head}\n",
+    )
+    for sent in broken:
+        connection = _connected(client, sent)
+        # Closed with what came unread: the server's side is reset.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    assert client.ask("/api/runs").status == 200
+    assert not caplog.records
+
+
+def test_connections_are_bounded_and_silent_ones_keep_nobody_out(
+    client: Client, data: Path
+) -> None:
+    """Pages that follow a run count until they are closed, which is noticed at once."""
+    silent = [_connected(client, "") for _ in range(MOST_CONNECTIONS + 1)]
+    assert client.ask("/api/runs").status == 200
+
+    async def begin(archive: LocalArchive) -> None:
+        await archive.create_run(run_spec("followed", seed=5))
+
+    async def end(archive: LocalArchive) -> None:
+        await archive.delete_run("followed")
+
+    with_archive(data, begin)
+    head = f"HTTP/1.1\nHost: {client.host}\nCookie: {client.cookie}\n\n"
+    following = []
+    try:
+        for _ in range(MOST_CONNECTIONS):
+            following.append(_connected(client, f"GET /api/runs/followed/events {head}"))
+            assert b" 200 " in following[-1].recv(64)
+        assert client.ask("/api/runs").status == 503
+    finally:
+        for connection in (*following, *silent):
+            connection.close()
+        with_archive(data, end)
+    for _ in range(100):
+        if client.ask("/api/runs").status == 200:
+            break
+        threading.Event().wait(0.1)
+    assert client.ask("/api/runs").status == 200
 
 
 def test_the_cookie_is_found_among_others(client: Client) -> None:
