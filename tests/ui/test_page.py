@@ -281,15 +281,17 @@ def test_what_a_loop_adds_is_seen_at_once(page: Browser, data: Path) -> None:
 
 
 class _Hearing(FakeGenerator):
-    """Keeps the hints of the proposals that it is asked for."""
+    """Keeps the hints and banned tricks of the proposals that it is asked for."""
 
     def __init__(self) -> None:
         super().__init__()
         self.hints: list[str] = []
+        self.tricks: set[tuple[str, ...]] = set()
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """Propose as the fake does."""
         self.hints.append(request.selection.user_hint)
+        self.tricks.add(request.selection.banned_tricks)
         return await super().propose(request)
 
 
@@ -323,6 +325,12 @@ def test_a_run_is_steered_from_the_page(page: Browser, data: Path) -> None:
     try:
         page.run("document.querySelector('#hint').value = 'wide loads'")
         page.click(".steer button", "Give hint")
+        for trick in ("atomic <b>add</b>", "unroll"):
+            page.run("document.querySelector('#trick').value = arguments[0]", trick)
+            page.click(".steer button", "Ban trick")
+            page.wait("return document.querySelector('#trick').value === ''")
+        page.click(".steer button", "Release unroll")
+        shown(page, "section .steered", "paused · banned: atomic <b>add</b> · hint: wide loads")
         page.run("document.querySelector('#candidate').value = 'no candidate'")
         page.click(".steer button", "Inject")
         page.wait("return document.querySelector('section [role=alert]').textContent")
@@ -337,6 +345,7 @@ def test_a_run_is_steered_from_the_page(page: Browser, data: Path) -> None:
         page.click(".steer button", "Resume")
         loop.join()
     assert set(generator.hints) == {"wide loads"}
+    assert generator.tricks == {("atomic <b>add</b>",)}
     page.click(".steer button", "Ban")  # memory 0, algorithm 0, synchronization 0
     page.click("section [role=tab]", "Archive map")
     page.wait("return document.querySelector('.map td.banned .steered-cell')")

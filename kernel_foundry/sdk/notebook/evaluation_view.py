@@ -8,6 +8,7 @@ from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import errors_first
 from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.notebook.data_frame import data_frame
 from kernel_foundry.sdk.notebook.markup import folded, paragraph, shown, table
 from kernel_foundry.sdk.notebook.times_plot import times_plot
@@ -38,8 +39,8 @@ class EvaluationView:
     source: KernelSource | None = None
 
     def __repr__(self) -> str:
-        """One line, such as "<3b1f9a02 PASSED 1.83× (1.79–1.88)>"."""
-        return f"<{self.evaluation.candidate[:8]} {self._headline()}>"
+        """One printable line, such as "<3b1f9a02 PASSED 1.83× (1.79–1.88)>"."""
+        return one_line(f"<{self.evaluation.candidate[:8]} {self._headline()}>")
 
     @property
     def text(self) -> str:

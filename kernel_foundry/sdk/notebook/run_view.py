@@ -9,6 +9,7 @@ from kernel_foundry.domain.archive import ArchivedEvaluation, Elite, Run
 from kernel_foundry.domain.best import Leader
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
+from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.all_evaluations import all_evaluations
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.notebook.data_frame import data_frame
@@ -32,8 +33,8 @@ class RunView:
     """Its winner, or the best so far; None before anything passed."""
 
     def __repr__(self) -> str:
-        """One line, such as "<run softmax-1: 40 evaluations, 1.83× (1.79–1.88)>"."""
-        return f"<run {self.run.spec.name}: {self._summary()}>"
+        """One printable line, such as "<run softmax-1: 40 evaluations, 1.83× (1.79–1.88)>"."""
+        return one_line(f"<run {self.run.spec.name}: {self._summary()}>")
 
     def __len__(self) -> int:
         """Return how many evaluations there are."""

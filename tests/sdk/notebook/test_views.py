@@ -4,6 +4,7 @@ import builtins
 import importlib.util
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kernel_foundry.errors import InvalidArgumentError, PackageMissingError, Run
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.notebook.evaluation_view import EvaluationView
 from kernel_foundry.sdk.notebook.run_view import RunView
 from kernel_foundry.sdk.services import Targets
 from tests import hostile_records
@@ -117,6 +119,16 @@ def test_a_verdict_is_the_text_that_evaluate_reads(store: str) -> None:
 def test_an_unknown_run_is_refused(store: str) -> None:
     with connect(Targets(store=store)) as foundry, pytest.raises(RunNotFoundError):
         foundry.run("another")
+
+
+def test_hostile_names_keep_a_repr_on_one_printable_line(hostile_run: RunView) -> None:
+    """A store may be anybody's."""
+    name = "a\n\x1b[2J\u202e" + "b" * 8
+    spec = replace(hostile_run.run.spec, name=name)
+    evaluation = replace(hostile_run.archived[0].evaluation, candidate=name)
+    run = replace(hostile_run, run=replace(hostile_run.run, spec=spec))
+    assert repr(run).startswith(r"<run a\n\x1b[2J\u202ebbbbbbbb: ")
+    assert repr(EvaluationView(evaluation)).startswith(r"<a\n\x1b[2J\u202eb ")
 
 
 @pytest.mark.parametrize(

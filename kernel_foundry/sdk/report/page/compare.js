@@ -5,9 +5,10 @@ import { el, link, refill, svg } from "./dom.js";
 import { dollars, percent, speedup, words } from "./format.js";
 import { RunHistory } from "./history.js";
 import { logScale } from "./log_scale.js";
+import { plotWidth } from "./plot_width.js";
 import { table } from "./verdict.js";
 
-const WIDTH = 900;
+const MOST_WIDTH = 1420;
 const HEIGHT = 280;
 const LEFT = 50;
 const BOTTOM = HEIGHT - 30;
@@ -38,18 +39,19 @@ export async function showComparison(root, source, names) {
 }
 
 function curves(names, histories) {
+  const width = plotWidth(MOST_WIDTH);
   const count = Math.max(2, ...histories.map((history) => history.rows.length));
   const best = histories.flatMap((history) => history.rows.map((row) => history.at(row.best)?.speedup ?? 1));
   const y = logScale([1, ...best], BOTTOM, 12, 1.1);
-  const scale = { x: (row) => LEFT + ((row.sequence - 1) / (count - 1)) * (WIDTH - LEFT - 10), y };
+  const scale = { x: (row) => LEFT + ((row.sequence - 1) / (count - 1)) * (width - LEFT - 10), y };
   const marks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].filter((value) => y(value) <= BOTTOM && y(value) >= 12);
   const label = names.map((name, at) => `${name}: ${speedup(histories[at].best?.speedup ?? null, histories[at].best?.speedup_interval)}`).join("; ");
   return [
-    svg("svg", { class: "compared", role: "img", "aria-label": label, viewBox: `0 0 ${WIDTH} ${HEIGHT}` },
+    svg("svg", { class: "compared", role: "img", "aria-label": label, viewBox: `0 0 ${width} ${HEIGHT}` },
       marks.map((value) => [
-        svg("line", { class: value === 1 ? "one" : "grid", x1: LEFT, x2: WIDTH - 10, y1: y(value), y2: y(value) }),
+        svg("line", { class: value === 1 ? "one" : "grid", x1: LEFT, x2: width - 10, y1: y(value), y2: y(value) }),
         svg("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, `${value}×`)]),
-      svg("text", { x: WIDTH - 10, y: HEIGHT - 6, "text-anchor": "end" }, `evaluation, up to ${count}`),
+      svg("text", { x: width - 10, y: HEIGHT - 6, "text-anchor": "end" }, `evaluation, up to ${count}`),
       histories.map((history, at) => svg("path", { class: `run${at}`, d: bestPath(history, scale) }))),
     el("p", { class: "key soft" }, names.map((name, at) => el("span", { class: `mark run${at}` }, name))),
   ];
@@ -73,6 +75,6 @@ function figures(heads, accounts) {
     ["Tokens", (_head, at) => (accounts[at].spend ? tokens(accounts[at].spend) : "not known here")],
     ...outcomes.map((outcome) => [words(outcome), (head) => head.stats.outcomes.find((one) => one.outcome === outcome)?.count ?? 0]),
   ];
-  return table("Numbers of both runs", ["", ...heads.map((head) => ({ name: link(`/run/${head.run}`, {}, head.run) }))],
-    lines.map(([name, of]) => [name, ...heads.map((head, at) => of(head, at))]));
+  return el("div", { class: "halves" }, table("Numbers of both runs", ["", ...heads.map((head) => ({ name: link(`/run/${head.run}`, {}, head.run) }))],
+    lines.map(([name, of]) => [name, ...heads.map((head, at) => of(head, at))])));
 }

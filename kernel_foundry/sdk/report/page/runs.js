@@ -44,7 +44,7 @@ function runRow(run, marked, onMark) {
     el("td", { class: "number" }, speedup(run.speedup, run.speedup_interval)),
     el("td", { class: "number wide-only" }, run.evaluations),
     el("td", { class: "number wide-only" }, dollars(run.cost_usd)),
-    el("td", { class: "wide-only" }, run.task),
-    el("td", { class: "wide-only" }, run.device),
+    el("td", { class: "wide-only clip", title: run.task }, run.task),
+    el("td", { class: "wide-only clip", title: run.device }, run.device),
     el("td", { class: "wide-only" }, date(run.created_unix_s)));
 }

@@ -3,8 +3,9 @@
 import { el, svg } from "./dom.js";
 import { counted, duration } from "./format.js";
 import { logScale } from "./log_scale.js";
+import { plotWidth } from "./plot_width.js";
 
-const WIDTH = 560;
+const MOST_WIDTH = 560;
 const STRIP = 54;
 const LINE = 16;
 
@@ -15,15 +16,17 @@ export function sampleStrips(workloads) {
 
 function strip(result) {
   const samples = result.samples_ns;
+  const width = plotWidth(MOST_WIDTH);
+  const label = (x, ...rest) => labelAt(x, width, ...rest);
   const baselines = Object.entries(result.baselines).sort((one, other) => one[1] - other[1]);
-  const scale = logScale([...samples, ...baselines.map(([, ns]) => ns)], 12, WIDTH - 12, 1.08);
+  const scale = logScale([...samples, ...baselines.map(([, ns]) => ns)], 12, width - 12, 1.08);
   const height = STRIP + LINE * (baselines.length + 1) + 6;
   const y = (at) => 6 + (at / Math.max(samples.length - 1, 1)) * (STRIP - 12);
   const [low, high] = result.ci95_ns.map(scale);
   const words = `${counted(samples.length, "sample")}, median ${duration(result.median_ns)}, from ${duration(Math.min(...samples))} to ${duration(Math.max(...samples))}; `
     + baselines.map(([name, ns]) => `${name} ${duration(ns)}`).join(", ");
   return [
-    svg("svg", { class: "strip", role: "img", "aria-label": words, viewBox: `0 0 ${WIDTH} ${height}` },
+    svg("svg", { class: "strip", role: "img", "aria-label": words, viewBox: `0 0 ${width} ${height}` },
       svg("rect", { class: "band", x: low, y: 0, width: Math.max(high - low, 1), height: STRIP }),
       svg("line", { class: "median", x1: scale(result.median_ns), x2: scale(result.median_ns), y1: 0, y2: STRIP }),
       samples.map((ns, at) => svg("circle", { class: "sample", cx: scale(ns), cy: y(at), r: 2 })),
@@ -37,7 +40,7 @@ function strip(result) {
   ];
 }
 
-function label(x, y, text, kind = "") {
-  const anchor = x > WIDTH * 0.75 ? "end" : x < WIDTH * 0.25 ? "start" : "middle";
+function labelAt(x, width, y, text, kind = "") {
+  const anchor = x > width * 0.75 ? "end" : x < width * 0.25 ? "start" : "middle";
   return svg("text", { x, y, "text-anchor": anchor, class: kind }, text);
 }

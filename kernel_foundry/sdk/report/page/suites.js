@@ -53,7 +53,7 @@ function numbers(summary) {
   const heads = ["Over", { name: "Geometric mean", kind: "number" }, { name: "Median", kind: "number" },
     ...(summary.baselines[0]?.fast ?? []).map((fast) => ({ name: `fast_${fast.p}`, kind: "number" }))];
   const ratio = (estimate) => (estimate ? speedup(estimate.value, [estimate.low, estimate.high]) : "–");
-  const share = (estimate) => (estimate ? `${percent(estimate.value)} (${percent(estimate.low)}–${percent(estimate.high)})` : "–");
+  const share = (estimate) => (estimate ? `${percent(estimate.value)} (${(100 * estimate.low).toFixed(0)}–${(100 * estimate.high).toFixed(0)})` : "–");
   return [
     el("p", {}, `${share(summary.correctness)} of ${counted(summary.tasks, "task")} solved; ${counted(summary.evaluations, "evaluation")}, ${dollars(summary.cost_usd)}.`),
     summary.baselines.length ? table("Speed-ups over each baseline", heads, summary.baselines.map((one) => [

@@ -3,8 +3,10 @@
 import { el, svg } from "./dom.js";
 import { counted, duration, words } from "./format.js";
 import { logScale } from "./log_scale.js";
+import { plotWidth } from "./plot_width.js";
 import { table } from "./verdict.js";
 
+const MOST_WIDTH = 620;
 const HEIGHT = 260;
 const TOP = 26;
 const FLOOR = HEIGHT - 26;
@@ -30,7 +32,7 @@ export async function sweepsPanel(source, head, chosen, onChosen) {
 
 function coordinates(results, timed) {
   const names = [...new Set(results.flatMap((result) => Object.keys(result.configuration)))];
-  const width = Math.max(110 * (names.length + 1), 420);
+  const width = Math.max(90 * (names.length + 1), plotWidth(MOST_WIDTH));
   const axes = names.map((name, at) => axis(name, results, 60 + at * ((width - 130) / names.length)));
   const times = timed.map((result) => result.time_ms);
   const scale = times.length ? logScale(times, FLOOR, TOP, 1.02) : () => FLOOR;
@@ -43,7 +45,7 @@ function coordinates(results, timed) {
   const line = (result, kind) => svg("path", { class: kind, d: path(result) },
     svg("title", {}, `${configurationWords(result)}: ${result.time_ms === null ? words(result.validity) : duration(1e6 * result.time_ms)}`));
   const summary = `${counted(names.length, "parameter")}, ${counted(results.length, "configuration")}${times.length ? `, the fastest takes ${duration(1e6 * times[0])}` : ""}`;
-  return el("div", { class: "wide" }, svg("svg", { class: "sweep", role: "img", "aria-label": summary, viewBox: `0 0 ${width} ${HEIGHT}` },
+  return el("div", { class: "wide" }, svg("svg", { class: "sweep", role: "img", "aria-label": summary, width, viewBox: `0 0 ${width} ${HEIGHT}` },
     results.filter((result) => result.time_ms === null).map((result) => line(result, "wrong")),
     [...timed].reverse().map((result) => line(result, result === timed[0] ? "fastest" : "right")),
     axes.map(axisMarks),

@@ -2,6 +2,8 @@
 
 import { el, refill } from "./dom.js";
 
+const LATE_MS = 150; // after which the panel of another tab is not left to stand for this one
+
 export class Tabs {
   /** `tabs` are [id, title, draw]; `draw` gives the panel's content, or a promise of it. */
   constructor(label, tabs, onChosen = () => {}) {
@@ -23,20 +25,25 @@ export class Tabs {
     });
     this.panel.setAttribute("aria-label", this.tabs[at][1]);
     this.onChosen(this.chosen);
-    await this.draw();
+    const late = setTimeout(() => refill(this.panel, el("p", { class: "soft", role: "status" }, "Loading …")), LATE_MS);
+    await this.draw(late);
   }
 
   /** Draw the chosen panel again; what was asked for another one meanwhile is not shown. */
-  async draw() {
+  async draw(late) {
     const asked = this.chosen;
     const drawing = (this.drawing = Symbol(asked));
+    clearTimeout(this.late);
+    this.late = late;
     let content;
     try {
       content = await this.tabs.find((tab) => tab[0] === asked)[2]();
     } catch (error) {
       content = el("p", { class: "soft", role: "status" }, error.message);
     }
-    if (this.drawing === drawing) refill(this.panel, content);
+    if (this.drawing !== drawing) return;
+    clearTimeout(late);
+    refill(this.panel, content);
   }
 
   #step(event) {

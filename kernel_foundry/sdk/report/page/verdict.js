@@ -21,8 +21,13 @@ export function verdictPane({ verdict }) {
 export function table(caption, heads, rows) {
   return el("div", { class: "wide" }, el("table", {},
     el("caption", { class: "unseen" }, caption),
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: head.kind }, head.name ?? head)))),
+    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: head.kind }, inWords(head.name ?? head))))),
     el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, at) => el("td", { class: heads[at].kind }, cell)))))));
+}
+
+/** A heading that may break between words, and nowhere else. */
+function inWords(name) {
+  return typeof name === "string" ? name.split(" ").map((word, at) => [at ? " " : "", el("span", { class: "whole" }, word)]) : name;
 }
 
 function number(name) {
