@@ -225,7 +225,7 @@ def record_check(
         is_in_program: Whether it is from a Python file, whose code nobody looked at.
     """
     statements = (*verified.statements, CODE_OF_FILE) if is_in_program else verified.statements
-    statements = sorted(statements, key=lambda s: s.agreement is Agreement.AGREES)
+    differing_first = sorted(statements, key=lambda s: s.agreement is Agreement.AGREES)
     return RecordCheck(
         task=shown(record.task.name),
         candidate=record.source.digest,
@@ -240,7 +240,7 @@ def record_check(
                 found=shown(s.found),
                 note=shown(s.note),
             )
-            for s in statements[: 4 * MOST_ITEMS]
+            for s in differing_first[: 4 * MOST_ITEMS]
         ],
     )
 

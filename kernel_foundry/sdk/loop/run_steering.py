@@ -18,8 +18,8 @@ _POLL_S: Final = 1.0
 class RunSteering:
     """The steering of one run: read before each proposal, and once a second meanwhile.
 
-    It acts on pause, resume, stop and injected candidates, and has the hint, which sweeps heed; what
-    concerns selections is for the archive.
+    It acts on pause, resume, stop and injected candidates, and has the hint, which sweeps heed;
+    what concerns selections is for the archive.
 
     Args:
         archive: Has the events.
