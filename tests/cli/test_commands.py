@@ -62,9 +62,9 @@ def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(
     ],
 )
 def test_bad_input_has_its_exit_code_and_says_what_is_wrong(
-    folder: Path, arguments: tuple[str, ...], code: int, words: str
+    folder: Path, served: str, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
-    _assert_refused(run_kfoundry(folder, *arguments), code, words)
+    _assert_refused(run_kfoundry(folder, *arguments, evaluator=served), code, words)
 
 
 def test_a_reference_that_raises_is_bad_input(folder: Path, served: str) -> None:
@@ -97,8 +97,9 @@ def test_what_recipes_cannot_do_is_said_before_anything_is_spent(folder: Path, s
     assert "j0" not in run_kfoundry(folder, "runs", "list", "--json").stdout
 
 
-def test_a_run_that_cannot_begin_is_not_left_in_the_store(folder: Path) -> None:
-    result = run_kfoundry(folder, "optimize", "relu.py", "--device", "cuda", "--run", "nowhere")
+def test_a_run_that_cannot_begin_is_not_left_in_the_store(folder: Path, served: str) -> None:
+    arguments = ("optimize", "relu.py", "--device", "cuda", "--run", "nowhere")
+    result = run_kfoundry(folder, *arguments, evaluator=served)
     assert result.returncode == 3, result.stderr
     assert "nowhere" not in run_kfoundry(folder, "runs", "list", "--json").stdout
 
