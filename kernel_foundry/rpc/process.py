@@ -5,6 +5,7 @@ import contextlib
 import functools
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -27,6 +28,7 @@ T = TypeVar("T")
 
 _BAD_INPUT = 2
 _MISSING_PART = 3
+_MOST_OPEN_FILES = 1 << 16
 _ABANDONED_SECONDS = 5.0
 """For an end in order once nobody waits for an answer any more."""
 
@@ -133,6 +135,7 @@ def run(serving: Coroutine[Any, Any, None], service: str) -> None:
         service: Its name in traces.
     """
     print_safely()
+    _raise_open_files()
     handler = logging.StreamHandler()
     handler.setFormatter(_ending(log_formatter))
     logging.basicConfig(handlers=[handler])
@@ -140,6 +143,17 @@ def run(serving: Coroutine[Any, Any, None], service: str) -> None:
     remove_leftovers()
     _ending(lambda: begin_tracing(service))
     _ending(lambda: asyncio.run(serving))
+
+
+def _raise_open_files() -> None:
+    """Allow as many open files as this user may have: each connection is one.
+
+    Shells often allow 1024, which as many silent clients would use up.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _ending(work: Callable[[], T]) -> T:
