@@ -1,6 +1,7 @@
 """`kfoundry token`: who may call the services of this machine."""
 
 import datetime
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -21,6 +22,12 @@ _file_option = click.option(
     envvar="KERNEL_FOUNDRY_TOKENS",
     show_default="tokens.json in the data folder",
     help="The file that a service gets as --tokens.",
+)
+_usage_option = click.option(
+    "--usage",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="KERNEL_FOUNDRY_USAGE",
+    help="The file that a service gets as --usage.  [default: beside --tokens]",
 )
 
 
@@ -83,7 +90,8 @@ def create(
 @command.command("list")
 @json_option
 @_file_option
-def list_command(as_json: bool, tokens: Path) -> int:
+@_usage_option
+def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
     """Show the tokens: id, whose, role, until when, and quotas with what is used of them here.
 
     The tokens themselves are not kept.
@@ -92,9 +100,8 @@ def list_command(as_json: bool, tokens: Path) -> int:
     kfoundry token list
     """  # noqa: D301  a backspace keeps click from joining the lines
     found = TokenFile(tokens).tokens()
-    usage = UsageFile.beside(tokens)
-    used = {token.name: usage.of(token.name) for token in found}
-    usage.close()
+    with closing(_usage_file(tokens, usage)) as counted:
+        used = {token.name: counted.of(token.name) for token in found}
     if as_json:
         print_json({"tokens": [_plain(token, used[token.name]) for token in found]})
         return 0
@@ -134,7 +141,8 @@ def revoke(token_id: str, tokens: Path) -> int:
 @command.command("reset")
 @click.argument("name")
 @_file_option
-def reset(name: str, tokens: Path) -> int:
+@_usage_option
+def reset(name: str, tokens: Path, usage: Path | None) -> int:
     """Count what NAME uses of its quotas from zero again, on this host.
 
     \b
@@ -142,11 +150,14 @@ def reset(name: str, tokens: Path) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     if name not in {token.name for token in TokenFile(tokens).tokens()}:
         raise InvalidArgumentError(f"no token of {name!r} in {tokens}", field="name")
-    usage = UsageFile.beside(tokens)
-    usage.reset(name)
-    usage.close()
+    with closing(_usage_file(tokens, usage)) as counted:
+        counted.reset(name)
     print_text(f"the usage of {name} is counted from zero", err=True)
     return 0
+
+
+def _usage_file(tokens: Path, usage: Path | None) -> UsageFile:
+    return UsageFile(usage) if usage else UsageFile.beside(tokens)
 
 
 def _plain(token: Token, used: Usage) -> dict[str, str | float | bool | None]:

@@ -61,6 +61,7 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
         tls_key: Path | None,
         tls_client_ca: Path | None,
         tokens: Path | None,
+        usage: Path | None,
         audit_log: Path | None,
         insecure: bool,
         metrics: str,
@@ -71,6 +72,7 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
             key=tls_key,
             client_ca=tls_client_ca,
             tokens=tokens,
+            usage=usage,
             audit_log=audit_log,
             insecure=insecure,
         )
@@ -96,6 +98,7 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
         file("tls-key", "Its key; PEM."),
         file("tls-client-ca", "Clients show a certificate that this authority signed; PEM."),
         file("tokens", "File of `kfoundry token`; calls over TCP show one of its tokens."),
+        file("usage", "File of what users have used of quotas.  [default: beside --tokens]"),
         file("audit-log", "File that gets a JSON line for each call."),
         insecure,
         click.option(

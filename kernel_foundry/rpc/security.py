@@ -30,6 +30,8 @@ class ServerSecurity:
     """Clients have to show a certificate that this authority signed."""
     tokens: Path | None = None
     """File of tokens (`rpc/tokens.py`), one of which each call has to show."""
+    usage: Path | None = None
+    """File of what users have used of their quotas; None: beside the tokens."""
     audit_log: Path | None = None
     """File that gets a line for each call; None: the service's log."""
     insecure: bool = False

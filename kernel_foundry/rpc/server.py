@@ -119,7 +119,10 @@ async def running(
         tokens.tokens()  # a file that is none is said now, not to the first caller
     audits = tokens is not None or credentials is not None or security.audit_log is not None
     audit = AuditLog(security.audit_log)
-    quotas = Quotas(UsageFile.beside(security.tokens)) if security.tokens and tokens else None
+    quotas: Quotas | None = None
+    if security.tokens and tokens:
+        usage = UsageFile(security.usage) if security.usage else UsageFile.beside(security.tokens)
+        quotas = Quotas(usage)
     guards = (AccessInterceptor(tokens, audit, quotas),) if audits else ()
     is_observed = metrics is not None or is_tracing()
     observers = (ObservationInterceptor(metrics),) if is_observed else ()
