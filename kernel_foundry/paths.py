@@ -58,6 +58,11 @@ def suites_path() -> Path:
     return data_dir() / "suites.db"
 
 
+def jobs_dir() -> Path:
+    """Return the folder of what was submitted."""
+    return data_dir() / "jobs"
+
+
 def reports_dir() -> Path:
     """Return the folder of HTML reports."""
     return data_dir() / "reports"

@@ -32,6 +32,8 @@ _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",
     "capture": "Run your program once; make tasks of what takes its time.",
     "import": "Turn other projects' tasks into task files.",
+    "submit": "Start a command that goes on without this terminal.",
+    "jobs": "List, watch, cancel and delete what was submitted.",
     "admit": "Check a task before any money is spent on it.",
     "evaluate": "Judge one candidate.",
     "verify": "Check an evidence record, and judge its candidate again.",

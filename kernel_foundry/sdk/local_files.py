@@ -104,6 +104,8 @@ _WHAT: Final = {
     "generator.db": "spending, lessons, guidance",
     "exchanges": "what models were asked and answered",
     "suites.db": "where suites stand",
+    "jobs": "what was submitted, and what it said",
+    "tokens.json": "tokens of services",
     "sweeps": "landscapes of sweeps",
     "reports": "reports and records",
     "evaluator.key": "key that signs verdicts",

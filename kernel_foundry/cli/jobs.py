@@ -1,0 +1,129 @@
+"""`kfoundry jobs`: what was submitted, and what becomes of it."""
+
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.box import SIMPLE
+from rich.table import Column, Table
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.options import json_option
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.paths import jobs_dir
+from kernel_foundry.sdk.jobs.job import Job, JobFolder
+from kernel_foundry.sdk.jobs.submit import cancel
+
+_LOOK_S: Final = 0.2
+_PIECE: Final = 1 << 16
+
+
+@click.group()
+def command() -> None:
+    """List, watch, cancel and delete the jobs of `kfoundry submit`.
+
+    \b
+    kfoundry jobs list
+    kfoundry jobs watch
+    kfoundry jobs cancel 20261128-095012-1f0c
+    """  # noqa: D301  a backspace keeps click from joining the lines
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> int:
+    """List all jobs, newest first.
+
+    \b
+    kfoundry jobs list
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    jobs = JobFolder(jobs_dir()).jobs()
+    if as_json:
+        print_json([_plain(job) for job in jobs])
+        return 0
+    table = Table(
+        Column("job", no_wrap=True), "state", "submitted", "command", box=SIMPLE, pad_edge=False
+    )
+    for job in jobs:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.submitted_unix_s))
+        table.add_row(job.id, job.state.value, at, shlex.join(job.words))
+    makes_one = f"no jobs yet: `{as_called('submit optimize TASK')}` makes one"
+    PrintableConsole().print(table if jobs else makes_one)
+    return 0
+
+
+@command.command("watch")
+@click.argument("job", default="")
+def watch(job: str) -> int:
+    """Show what JOB (default: the newest) says until it ends; the exit code is its own.
+
+    \b
+    kfoundry jobs watch
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    folder = JobFolder(jobs_dir())
+    found = folder.find(job)
+    for text in _said(folder, found.id):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    ended = folder.find(found.id)
+    print_text(f"{ended.id}: {ended.state.value}", err=True)
+    return ended.exit_code if ended.exit_code is not None and ended.exit_code >= 0 else 1
+
+
+@command.command("cancel")
+@click.argument("job")
+def cancel_command(job: str) -> int:
+    """Stop JOB and what it has under way, and wait until it has ended.
+
+    What was judged is kept: `optimize --resume` and `suite run --resume` go on with it.
+
+    \b
+    kfoundry jobs cancel 20261128-095012-1f0c
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    ended = cancel(JobFolder(jobs_dir()), job)
+    print_text(f"{ended.id}: {ended.state.value}", err=True)
+    return 0 if ended.has_ended else 1
+
+
+@command.command("delete")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+def delete(jobs: tuple[str, ...]) -> int:
+    """Remove jobs that have ended and what they said; runs and suites stay.
+
+    \b
+    kfoundry jobs delete 20261128-095012-1f0c
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    folder = JobFolder(jobs_dir())
+    for job in jobs:
+        folder.delete(folder.find(job))
+        print_text(f"{job} is deleted", err=True)
+    return 0
+
+
+def _said(folder: JobFolder, job_id: str) -> Iterator[str]:
+    """What a job's command says, until it has ended and all is read."""
+    with Path(folder.log(job_id)).open(encoding="utf-8", errors="replace") as log:
+        while True:
+            has_ended = folder.find(job_id).has_ended  # before the last piece is read
+            while piece := log.read(_PIECE):
+                yield piece
+            if has_ended:
+                return
+            time.sleep(_LOOK_S)
+
+
+def _plain(job: Job) -> dict[str, Any]:
+    return {
+        "job": job.id,
+        "state": job.state.value,
+        "command": list(job.words),
+        "folder": job.folder,
+        "submitted_unix_s": job.submitted_unix_s,
+        "ended_unix_s": job.ended_unix_s,
+        "exit_code": job.exit_code,
+    }

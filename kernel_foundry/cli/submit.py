@@ -1,0 +1,48 @@
+"""`kfoundry submit`: a command that goes on without this terminal."""
+
+from typing import Final
+
+import click
+
+from kernel_foundry.cli.main import cli
+from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.output import print_text
+from kernel_foundry.paths import jobs_dir
+from kernel_foundry.sdk.jobs.job import JobFolder
+from kernel_foundry.sdk.jobs.submit import submit
+
+_LONG: Final = ("bench", "capture", "evaluate", "optimize", "suite", "sweep")
+"""Commands that take their time."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("name", metavar="COMMAND", type=click.Choice(_LONG))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(name: str, arguments: tuple[str, ...]) -> int:
+    """Start COMMAND with its arguments, print its job's id, and return at once.
+
+    It goes on when this terminal is closed, on this machine, with the environment of now. `kfoundry
+    jobs` lists, watches, cancels and deletes jobs.
+
+    \b
+    kfoundry submit optimize my_op.py --minutes 60 --evaluator fleet.yaml
+    kfoundry submit suite run tasks --evaluations 40
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    _check(name, arguments)
+    job = submit(JobFolder(jobs_dir()), (name, *arguments))
+    print_text(job.id)
+    print_text(f"to follow it: {as_called(f'jobs watch {job.id}')}", err=True)
+    return 0
+
+
+def _check(name: str, arguments: tuple[str, ...]) -> None:
+    """Refuse now what the command itself would refuse as soon as it is read.
+
+    Raises:
+        click.ClickException: as the command does.
+    """
+    context = click.Context(cli)
+    found = cli.get_command(context, name)
+    assert found is not None  # of `_LONG`
+    with found.make_context(name, list(arguments), parent=context):
+        pass

@@ -1,0 +1,1 @@
+"""Commands that go on without the terminal they were given in."""

@@ -1,0 +1,180 @@
+"""A job: one command of ours in a process of its own, with what is kept of it in a folder."""
+
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from kernel_foundry.bounded_json import parse_json
+from kernel_foundry.domain.archive import LeaseHolder
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.process_identity import is_gone
+from kernel_foundry.text_file import read_text_file
+
+_LONGEST_FILE: Final = 1 << 20
+_SUFFIX: Final = ".json"
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    DONE = "done"
+    """Its command ended with exit code 0."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    """Its process is gone and has not said how it ended: the machine was restarted, say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is kept of a job."""
+
+    id: str
+    words: tuple[str, ...]
+    """The command and its arguments, such as ("optimize", "my_op.py")."""
+    folder: str
+    """Where it was given."""
+    submitted_unix_s: float
+    process: LeaseHolder | None = None
+    """The process that waits for the command; None: it has not begun."""
+    ended_unix_s: float | None = None
+    exit_code: int | None = None
+    is_cancelled: bool = False
+
+    @property
+    def state(self) -> JobState:
+        """Where it stands now."""
+        if self.ended_unix_s is not None:
+            if self.is_cancelled:
+                return JobState.CANCELLED
+            return JobState.DONE if self.exit_code == 0 else JobState.FAILED
+        if self.process is None:
+            return JobState.STARTING
+        return JobState.LOST if is_gone(self.process) else JobState.RUNNING
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether nothing of it goes on."""
+        return self.state not in (JobState.STARTING, JobState.RUNNING)
+
+
+def new_job(words: Sequence[str], folder: Path) -> Job:
+    """Return a job that was not submitted yet."""
+    now_s = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_s))
+    return Job(
+        id=f"{stamp}-{secrets.token_hex(2)}",
+        words=tuple(words),
+        folder=str(folder),
+        submitted_unix_s=now_s,
+    )
+
+
+class JobFolder:
+    """The jobs of a machine, a file for each and one for what its command says.
+
+    Args:
+        path: The folder, made when the first is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def file(self, job_id: str) -> Path:
+        """Return the file of a job."""
+        return self._path / f"{job_id}{_SUFFIX}"
+
+    def log(self, job_id: str) -> Path:
+        """Return the file of what its command says."""
+        return self._path / f"{job_id}.log"
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Return all, newest first.
+
+        Raises:
+            InvalidArgumentError: a file there is no job's.
+        """
+        files = sorted(self._path.glob(f"*{_SUFFIX}"), reverse=True)
+        return tuple(read_job(file) for file in files)
+
+    def find(self, job_id: str = "") -> Job:
+        """Return a job, "" for the newest.
+
+        Raises:
+            InvalidArgumentError: there is none, or its file is none of ours.
+        """
+        known = sorted(file.name.removesuffix(_SUFFIX) for file in self._path.glob(f"*{_SUFFIX}"))
+        wanted = job_id or (known[-1] if known else "")
+        if wanted not in known:
+            what = f"no job {job_id!r}" if job_id else "no job was submitted"
+            raise InvalidArgumentError(what, field="job")
+        return read_job(self.file(wanted))
+
+    def write(self, job: Job) -> None:
+        """Keep a job as it is now, whole or not at all.
+
+        Raises:
+            InvalidArgumentError: the folder cannot be written.
+        """
+        write_job(self.file(job.id), job)
+
+    def delete(self, job: Job) -> None:
+        """Remove what is kept of a job.
+
+        Raises:
+            InvalidArgumentError: it goes on.
+        """
+        if not job.has_ended:
+            raise InvalidArgumentError(f"job {job.id} goes on: cancel it first", field="job")
+        self.log(job.id).unlink(missing_ok=True)
+        self.file(job.id).unlink(missing_ok=True)
+
+
+def read_job(file: Path) -> Job:
+    """Return the job of a file.
+
+    Raises:
+        InvalidArgumentError: it holds none, or cannot be read.
+    """
+    try:
+        return _job(parse_json(read_text_file(file, _LONGEST_FILE).encode()))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidArgumentError(f"{file} is no file of a job: {error}", field="job") from error
+
+
+def write_job(file: Path, job: Job) -> None:
+    """Write a job's file, whole or not at all.
+
+    Raises:
+        InvalidArgumentError: it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Only its owner may read it: a command line may name what others need not know.
+        descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=f".{job.id}")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(asdict(job), stream, indent=1)
+        Path(part).replace(file)
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{file} cannot be written: {error.strerror}", field="job"
+        ) from error
+
+
+def _job(document: Any) -> Job:
+    job = Job(**document)
+    words, process = document["words"], document["process"]
+    if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+        raise TypeError("words are no list of texts")
+    return replace(
+        job, words=tuple(words), process=None if process is None else LeaseHolder(**process)
+    )

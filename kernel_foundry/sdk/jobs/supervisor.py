@@ -1,0 +1,68 @@
+"""`python -m kernel_foundry.sdk.jobs.supervisor FILE`: runs a job's command and notes how it ended.
+
+A process of its own session, so that it outlives the terminal. SIGTERM cancels the job: the command
+is told to stop as by Ctrl-C, which keeps a run and ends what it has under way.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.process_identity import new_holder
+from kernel_foundry.sdk.jobs.job import read_job, write_job
+
+GRACE_S: Final = 60.0
+"""For a command that is told to stop; then it is killed."""
+_LOOK_S: Final = 1.0
+
+
+def supervise(file: Path) -> None:
+    """Run the command of a job's file to its end."""
+    job = replace(read_job(file), process=new_holder())
+    cancelled_s: float | None = None
+    command: subprocess.Popen[bytes] | None = None
+
+    def cancel(*_signal: object) -> None:
+        nonlocal cancelled_s
+        cancelled_s = cancelled_s or time.monotonic()
+        if command is not None:
+            command.terminate()
+
+    signal.signal(signal.SIGTERM, cancel)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    write_job(file, job)
+    # Its standard output and error are ours already: the log.
+    command = subprocess.Popen(
+        [sys.executable, "-m", "kernel_foundry.cli", *job.words],
+        cwd=job.folder,
+        stdin=subprocess.DEVNULL,
+    )
+    if cancelled_s is not None:  # before there was a command to tell
+        command.terminate()
+    while command.poll() is None:
+        if cancelled_s is not None and time.monotonic() - cancelled_s > GRACE_S:
+            command.kill()
+        try:
+            command.wait(_LOOK_S)
+        except subprocess.TimeoutExpired:
+            continue
+    ended = replace(
+        job,
+        ended_unix_s=time.time(),
+        exit_code=command.returncode,
+        is_cancelled=cancelled_s is not None,
+    )
+    write_job(file, ended)
+
+
+if __name__ == "__main__":
+    # Whoever submits waits for this process alone, and the job is nobody's child.
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    supervise(Path(sys.argv[1]))
