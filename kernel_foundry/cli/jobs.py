@@ -1,7 +1,6 @@
 """`kfoundry jobs`: what was submitted, and what becomes of it."""
 
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,9 +66,8 @@ def watch(job: str) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     folder = JobFolder(jobs_dir())
     found = folder.find(job)
-    for text in _said(folder, found.id):
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    for line in _said(folder, found.id):
+        print_text(line)
     ended = folder.find(found.id)
     print_text(f"{ended.id}: {ended.state.value}", err=True)
     return ended.exit_code if ended.exit_code is not None and ended.exit_code >= 0 else 1
@@ -106,15 +104,19 @@ def delete(jobs: tuple[str, ...]) -> int:
 
 
 def _said(folder: JobFolder, job_id: str) -> Iterator[str]:
-    """What a job's command says, until it has ended and all is read."""
+    """Whole lines of what a job's command says, until it has ended and all is read."""
+    begun = ""
     with Path(folder.log(job_id)).open(encoding="utf-8", errors="replace") as log:
         while True:
             has_ended = folder.find(job_id).has_ended  # before the last piece is read
             while piece := log.read(_PIECE):
-                yield piece
+                *lines, begun = (begun + piece).split("\n")
+                yield from lines
             if has_ended:
-                return
+                break
             time.sleep(_LOOK_S)
+    if begun:
+        yield begun
 
 
 def _plain(job: Job) -> dict[str, Any]:
