@@ -1,6 +1,7 @@
 """What a locked process can no longer do, with bubblewrap around it and without."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -66,10 +67,16 @@ print(len(open("/dev/urandom", "rb").read(4)))
 """
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
+_UNPRIVILEGED = ("setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "landlock without privileges"])
 def locked(request, tmp_path):
-    """What a locked process answers about what it can do."""
+    """What a locked process answers about what it can do; as in a container without privileges."""
     wrapped = request.param == "bubblewrap"
+    is_unprivileged = request.param == "landlock without privileges"
+    if is_unprivileged and shutil.which(_UNPRIVILEGED[0]) is None:
+        pytest.skip("no setpriv on PATH")
     readable = readable_paths()
     if wrapped:
         wrapping = bubblewrap.Mounts(
@@ -105,6 +112,8 @@ def locked(request, tmp_path):
     line = (sys.executable, "-P", "-s", "-c", _PROBE, json.dumps(given))
     if wrapped:
         line = bubblewrap.command(wrapping, line)
+    if is_unprivileged:
+        line = (shutil.which(_UNPRIVILEGED[0]), *_UNPRIVILEGED[1:], *line)
     ended = subprocess.run(
         line,
         env={"PYTHONPATH": package_root()},
