@@ -7,6 +7,7 @@ from pathlib import Path
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.report.environment import report_environment
 from kernel_foundry.sdk.suite.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.suite.numbers.distribution import SpeedupCount, speedup_counts
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import summary_of
@@ -53,6 +54,7 @@ def write_results_report(
         seconds=seconds,
         results=results,
         summary=summary_of(results),
+        distribution=_distribution(results),
         fastest=FASTEST,
     )
     try:
@@ -62,3 +64,10 @@ def write_results_report(
         raise InvalidArgumentError(
             f"the report {path} cannot be written: {error.strerror}", field="path"
         ) from error
+
+
+def _distribution(results: Sequence[EntryResult]) -> tuple[SpeedupCount, ...]:
+    """Of runs that have ended, on tasks that no trivial answer passes."""
+    counted = [r for r in results if r.entry.has_ended and not r.is_degenerate]
+    found = [result.speedup(FASTEST) for result in counted]
+    return speedup_counts([None if one is None else one.value for one in found])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS, fast_p
+from kernel_foundry.sdk.suite.numbers.distribution import speedup_counts
+from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS, fast_p, hits
 from kernel_foundry.sdk.suite.numbers.speedup_change import (
     MeasuredSpeedup,
     mean_speedup,
@@ -118,6 +119,16 @@ def test_intervals_over_runs_hold_the_true_change_in_95_of_100_cases() -> None:
         found = speedup_change(*sides)
         held += found.low <= math.exp(0.2) <= found.high
     assert 0.92 <= held / 500 <= 0.985
+
+
+@given(st.lists(st.none() | st.floats(1e-3, 1e3), max_size=30))
+def test_each_run_is_in_one_range_and_ranges_agree_with_fast_p(values: list[float | None]) -> None:
+    counts = speedup_counts(values)
+    assert sum(one.count for one in counts) == len(values)
+    assert counts[0].count == values.count(None)
+    for place, p in ((2, 0.5), (4, 1.0), (6, 2.0)):
+        fast = sum(hits([value], p) for value in values)
+        assert sum(one.count for one in counts[place:]) == fast
 
 
 def test_quantiles_of_students_t() -> None:
