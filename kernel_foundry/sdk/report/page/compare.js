@@ -75,6 +75,6 @@ function figures(heads, accounts) {
     ["Tokens", (_head, at) => (accounts[at].spend ? tokens(accounts[at].spend) : "not known here")],
     ...outcomes.map((outcome) => [words(outcome), (head) => head.stats.outcomes.find((one) => one.outcome === outcome)?.count ?? 0]),
   ];
-  return el("div", { class: "halves" }, table("Numbers of both runs", ["", ...heads.map((head) => ({ name: link(`/run/${head.run}`, {}, head.run) }))],
+  return el("div", { class: "halves" }, table("Numbers of both runs", ["Number", ...heads.map((head) => ({ name: link(`/run/${head.run}`, {}, head.run) }))],
     lines.map(([name, of]) => [name, ...heads.map((head, at) => of(head, at))])));
 }

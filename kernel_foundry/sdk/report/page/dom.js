@@ -27,6 +27,11 @@ export function link(hash, attributes, ...children) {
   return made;
 }
 
+/** What scrolls sideways where it is too wide, by keys too. */
+export function wide(label, ...children) {
+  return el("div", { class: "wide", role: "group", tabindex: "0", "aria-label": label }, children);
+}
+
 /** Put other children in place of those of `parent`. */
 export function refill(parent, ...children) {
   parent.replaceChildren(...nodes(children));

@@ -175,7 +175,7 @@ class RunView {
         head.task, `${head.language} on ${head.device}`, head.models.join(", "),
         `strategy ${head.strategy}, seed ${head.seed}`, date(head.created_unix_s),
       ].join(" · ")),
-      steeringWords(head.steering) && el("p", { class: "steered" }, "Steered: ", steeringWords(head.steering)),
+      steeringWords(head.steering) && el("p", { class: "steered", tabindex: "0" }, "Steered: ", steeringWords(head.steering)),
       head.left_out.map((limit) => el("p", { class: "soft" }, `${limit.model} cannot do ${limit.missing}: the run goes on without it`)),
       el("div", { class: "tiles" },
         tile(times(head.speedup), ["over the fastest baseline ", interval(head.speedup_interval)], isFaster ? "good" : ""),

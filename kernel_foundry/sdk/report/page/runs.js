@@ -1,6 +1,6 @@
 // The list of runs, newest first.
 
-import { el, link, refill } from "./dom.js";
+import { el, link, refill, wide } from "./dom.js";
 import { date, dollars, speedup } from "./format.js";
 
 const EVERY_MS = 5000;
@@ -29,7 +29,7 @@ function runsTable(runs, marked, onMark) {
   }
   const heads = [["Compare", "wide-only"], ["Run"], ["State"], ["Best", "number"], ["Evaluations", "number wide-only"],
     ["Cost", "number wide-only"], ["Task", "wide-only"], ["Device", "wide-only"], ["Begun", "wide-only"]];
-  return el("section", {}, el("div", { class: "wide" }, el("table", {},
+  return el("section", {}, wide("All runs", el("table", {},
     el("caption", { class: "unseen" }, "All runs, newest first"),
     el("thead", {}, el("tr", {}, heads.map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
     el("tbody", {}, runs.map((run) => runRow(run, marked, onMark))))));

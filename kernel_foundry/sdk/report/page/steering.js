@@ -6,6 +6,7 @@ import { table } from "./verdict.js";
 
 const LONGEST_HINT = 2000;
 const LONGEST_TRICK = 500;
+const LONGEST_QUOTED = 40;
 const LEVELS = [0, 1, 2, 3];
 
 export class SteeringPanel {
@@ -25,7 +26,7 @@ export class SteeringPanel {
       this.pause.disabled = steering.paused || steering.stopped;
       this.resume.disabled = !steering.paused && !steering.stopped;
       this.stop.disabled = steering.stopped;
-      refill(this.tricks, steering.tricks.map((text) => this.#button(`Release ${text}`, () => ({ action: "release", text }))));
+      refill(this.tricks, steering.tricks.map((text) => this.#button(`Release ${quoted(text)}`, () => ({ action: "release", text }))));
     }
     const rows = [...steering.events].reverse().map((event) => [
       date(event.steered_unix_s), `#${event.evaluations}`, eventWords(event)]);
@@ -78,9 +79,14 @@ export class SteeringPanel {
   }
 }
 
+/** A trick within other words; what was asked lists the whole of it. */
+function quoted(trick) {
+  return trick.length > LONGEST_QUOTED ? `“${trick.slice(0, LONGEST_QUOTED)}…”` : `“${trick}”`;
+}
+
 /** What is in force in one line; "" when nothing is. */
 export function steeringWords(steering) {
-  const banned = [...steering.banned.map((cell) => `cell ${cell}`), ...steering.tricks];
+  const banned = [...steering.banned.map((cell) => `cell ${cell}`), ...steering.tricks.map(quoted)];
   return [
     steering.stopped ? "stopped" : steering.paused ? "paused" : "",
     steering.pinned && `cell ${steering.pinned} pinned`,

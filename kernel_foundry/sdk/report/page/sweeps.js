@@ -1,6 +1,6 @@
 // Sweeps as parallel coordinates: an axis for each TUNE name, and one for the time.
 
-import { el, svg } from "./dom.js";
+import { el, svg, wide } from "./dom.js";
 import { counted, duration, words } from "./format.js";
 import { logScale } from "./log_scale.js";
 import { plotWidth } from "./plot_width.js";
@@ -45,7 +45,7 @@ function coordinates(results, timed) {
   const line = (result, kind) => svg("path", { class: kind, d: path(result) },
     svg("title", {}, `${configurationWords(result)}: ${result.time_ms === null ? words(result.validity) : duration(1e6 * result.time_ms)}`));
   const summary = `${counted(names.length, "parameter")}, ${counted(results.length, "configuration")}${times.length ? `, the fastest takes ${duration(1e6 * times[0])}` : ""}`;
-  return el("div", { class: "wide" }, svg("svg", { class: "sweep", role: "img", "aria-label": summary, width, viewBox: `0 0 ${width} ${HEIGHT}` },
+  return wide("Configurations of the sweep", svg("svg", { class: "sweep", role: "img", "aria-label": summary, width, viewBox: `0 0 ${width} ${HEIGHT}` },
     results.filter((result) => result.time_ms === null).map((result) => line(result, "wrong")),
     [...timed].reverse().map((result) => line(result, result === timed[0] ? "fastest" : "right")),
     axes.map(axisMarks),

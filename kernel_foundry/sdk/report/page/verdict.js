@@ -1,6 +1,6 @@
 // The verdict on a candidate: times, findings, checks, evidence.
 
-import { el } from "./dom.js";
+import { el, wide } from "./dom.js";
 import { duration, figure, percent, speedup, words } from "./format.js";
 
 /** Everything that an evaluation says. */
@@ -19,7 +19,7 @@ export function verdictPane({ verdict }) {
 
 /** A table with a caption that screen readers say. */
 export function table(caption, heads, rows) {
-  return el("div", { class: "wide" }, el("table", {},
+  return wide(caption, el("table", {},
     el("caption", { class: "unseen" }, caption),
     el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: head.kind }, inWords(head.name ?? head))))),
     el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, at) => el("td", { class: heads[at].kind }, cell)))))));
