@@ -49,6 +49,10 @@ MODELS: Final = {
     ),
 }
 """Of each file the model's class, the class that each operator's winner replaces, its tolerance."""
+FORMS: Final = {
+    "transformer": ("eager", "compiled", "graph"),
+    "resnet": ("eager", "compiled", "compiled-contiguous", "graph"),
+}
 
 
 def main() -> int:
@@ -81,6 +85,8 @@ def _model(model: str, folder: Path, device: str) -> dict[str, Any]:
     swaps = {exports[name]["file"]: replaced for name, replaced in operators.items()}
     options = [word for file, of in swaps.items() for word in ("--swap", f"{file}:{of}")]
     file = f"{FOLDER / model}.py:{kind}"
+    for form in FORMS[model]:
+        options += ["--form", form]
     code, benched = _kfoundry(
         "bench", "model", file, *options, "--device", device, "--tolerance", str(tolerance)
     )

@@ -36,7 +36,8 @@ _LOG_COLUMNS = 120
     "forms",
     multiple=True,
     type=click.Choice([form.value for form in Form]),
-    help="How to run the model; may be given several times.  [default: all that the device has]",
+    help="How to run the model; may be given several times.  [default: all that the device has but "
+    "compiled-contiguous]",
 )
 @click.option(
     "--samples",
@@ -138,6 +139,8 @@ def _show(measured: ModelMeasurement, problems: tuple[str, ...]) -> None:
         swaps.add_row(name, str(len(swap.paths)), f"{swap.share:.1%}", f"{swap.speedup:.2f}")
     console.print(swaps)
     print_text(_estimate_text(measured))
+    if advised := advice(measured):
+        print_text(advised)
     for problem in problems:
         print_text(one_line(problem), err=True)
 
@@ -146,6 +149,26 @@ def _time(times: Times | None) -> str:
     if times is None:
         return "–"
     return f"{duration(times.median_ns)} ({duration(times.low_ns)}–{duration(times.high_ns)})"
+
+
+def advice(measured: ModelMeasurement) -> str:
+    """Return what to do where a compiled model is slower with winners; "" where it is not."""
+    speedups = {result.form: result.speedup for result in measured.forms}
+    compiled, contiguous = (speedups.get(form) for form in (Form.COMPILED, Form.CONTIGUOUS))
+    if compiled is None or compiled >= 1:
+        return ""
+    why = (
+        "The compiled model is slower with the winners: torch.compile fuses PyTorch's own operators"
+        " into their neighbours, and may keep channels last, which kernels do not take. "
+    )
+    if contiguous is None:
+        return f"{why}Where the model has convolutions, try --form compiled-contiguous."
+    if contiguous < 1:
+        return f"{why}Compile the model without the winners."
+    return (
+        f"{why}It is not with torch.compile(model, options={{'layout_optimization': False}}):"
+        " compare the times of both."
+    )
 
 
 def _estimate_text(measured: ModelMeasurement) -> str:

@@ -5,11 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-from kernel_foundry.cli.bench_model import model
+from kernel_foundry.cli.bench_model import advice, model
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.sdk.model_bench import forms
 from kernel_foundry.sdk.model_bench.bench import bench_model
-from kernel_foundry.sdk.model_bench.measured import Form
+from kernel_foundry.sdk.model_bench.measured import (
+    Form,
+    FormResult,
+    ModelMeasurement,
+    times_of,
+)
 from tests.export.conftest import REFERENCE
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
@@ -85,6 +93,39 @@ def test_eager_and_compiled_with_the_winner_and_without(
     assert told["estimate"] == pytest.approx(law)
 
 
+def test_a_compiled_model_may_keep_its_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch._inductor.config as known
+
+    told: list[object] = []
+
+    def compile_model(module: nn.Module, *, options: object) -> nn.Module:
+        told.append(options)
+        return module
+
+    monkeypatch.setattr(torch, "compile", compile_model)
+    forms.call_of(Form.CONTIGUOUS, nn.Identity(), (torch.ones(1),))
+    forms.call_of(Form.COMPILED, nn.Identity(), (torch.ones(1),))
+    assert told == [{"layout_optimization": False}, None]
+    assert hasattr(known, "layout_optimization")
+    assert Form.CONTIGUOUS not in forms.usual_forms(torch.device("cpu"))
+
+
+def test_a_compiled_model_that_is_slower_with_winners_is_told() -> None:
+    def measured(**speedups: float) -> ModelMeasurement:
+        found = tuple(
+            FormResult(form=Form[name], plain=times_of([speedup]), swapped=times_of([1.0]))
+            for name, speedup in speedups.items()
+        )
+        return ModelMeasurement(device="cpu", swaps=(), forms=found, tolerance=1.0)
+
+    assert advice(measured(EAGER=1.2, COMPILED=1.1)) == ""
+    assert "--form compiled-contiguous" in advice(measured(COMPILED=0.4))
+    slower = advice(measured(COMPILED=0.4, CONTIGUOUS=0.9))
+    assert "without the winners" in slower
+    assert "--form" not in slower
+    assert "layout_optimization" in advice(measured(COMPILED=0.4, CONTIGUOUS=1.1))
+
+
 def test_a_fall_back_is_a_problem(
     tmp_path: Path, files: tuple[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,9 +143,7 @@ def test_outputs_that_differ_are_a_problem(
 ) -> None:
     wrong = tmp_path / "wrong.py"
     text = Path(files[1]).read_text()
-    changed = text.replace(
-        "    counts.kernel += 1\n", "    counts.kernel += 1\n    results[0] += 1\n"
-    )
+    changed = text.replace("**{'factor': factor,", "**{'factor': factor + 1,")
     assert changed != text
     wrong.write_text(changed)
     options = ["--samples", "2", "--form", "eager", "--swap", str(wrong)]

@@ -32,7 +32,7 @@ def bench_model(
             `get_init_inputs()` and called with `get_inputs()`.
         swaps: Files of `kfoundry export --to torch`, as "FILE.py" or "FILE.py:CLASS" with the class
             of the modules to replace.
-        forms: How to run it; all that the device has where none are given.
+        forms: How to run it; where none are given, all that the device has but `CONTIGUOUS`.
         samples: Of each form, with the winners and without.
         tolerance: Largest difference of an output's element over the tensor's root mean square; 0
             for 1e-3, and 2e-2 where outputs have 16 bits.

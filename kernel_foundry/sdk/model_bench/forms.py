@@ -13,6 +13,10 @@ _SAMPLE_NS: Final = 5e6
 """A sample has calls for about this long, so that waiting for the device at its end is small."""
 _MOST_CALLS: Final = 1000
 _WARM_UP_CALLS: Final = 3
+_COMPILER_OPTIONS: Final[dict[Form, dict[str, Any] | None]] = {
+    Form.COMPILED: None,
+    Form.CONTIGUOUS: {"layout_optimization": False},
+}
 
 Call = Callable[[], Any]
 
@@ -22,9 +26,16 @@ def forms_on(device: torch.device) -> tuple[Form, ...]:
     return tuple(f for f in Form if f is not Form.GRAPH or device.type == "cuda")
 
 
+def usual_forms(device: torch.device) -> tuple[Form, ...]:
+    """Return the forms that are measured on a device unless others are asked for."""
+    return tuple(form for form in forms_on(device) if form is not Form.CONTIGUOUS)
+
+
 def call_of(form: Form, module: nn.Module, inputs: tuple[Any, ...]) -> Call:
     """Return a call of a module in a form, warm, without gradients."""
-    run: Callable[..., Any] = torch.compile(module) if form is Form.COMPILED else module
+    run: Callable[..., Any] = module
+    if form in _COMPILER_OPTIONS:
+        run = torch.compile(module, options=_COMPILER_OPTIONS[form])
 
     def call() -> Any:
         with torch.no_grad():

@@ -16,6 +16,8 @@ class Form(Enum):
     EAGER = "eager"
     COMPILED = "compiled"
     """`torch.compile` with its defaults."""
+    CONTIGUOUS = "compiled-contiguous"
+    """`torch.compile` that lays no tensor out with channels last around convolutions."""
     GRAPH = "graph"
     """The eager call, replayed as a CUDA graph."""
 

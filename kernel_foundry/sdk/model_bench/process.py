@@ -18,7 +18,13 @@ from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.capture.recorder import Recorder
 from kernel_foundry.sdk.capture.user_program import UserModel, load_model, run_file
-from kernel_foundry.sdk.model_bench.forms import Call, call_of, forms_on, interleaved
+from kernel_foundry.sdk.model_bench.forms import (
+    Call,
+    call_of,
+    forms_on,
+    interleaved,
+    usual_forms,
+)
 from kernel_foundry.sdk.model_bench.measured import (
     Form,
     FormResult,
@@ -63,7 +69,7 @@ def _measured(request: ModelRequest) -> ModelMeasurement:
     tolerance = request.tolerance or _default_tolerance(expected)
     forms = tuple(
         _form(form, user, swapped, expected, files, request.samples)
-        for form in request.forms or forms_on(user.device)
+        for form in request.forms or usual_forms(user.device)
     )
     names = [file for file, _ in request.swaps]
     return ModelMeasurement(
