@@ -84,8 +84,8 @@ def main() -> int:
     return int(bool(failed))
 
 
-def _winner(foundry: Foundry, name: str, language: Language, device: str) -> Winner:
-    """Judge an example's candidate as the only one of a run."""
+def winner_of_example(foundry: Foundry, name: str, language: Language, device: str) -> Winner:
+    """Return an example's candidate, judged as the only one of a run."""
     foundry.optimize(
         EXAMPLES / f"{name}.py",
         language=language,
@@ -107,7 +107,7 @@ def _row(
     folder: Path,
 ) -> dict[str, Cell]:
     try:
-        winner = _winner(foundry, name, language, device)
+        winner = winner_of_example(foundry, name, language, device)
     except KernelFoundryError as error:
         return {target: Cell(outcome="failed", reason=str(error)) for target in TARGETS}
     row = {}

@@ -25,7 +25,7 @@ _SAMPLES: Final = 20
 def main(target: str, folder: str, module: str, file: str) -> None:
     """Compare, time and print."""
     sys.path.insert(0, folder)
-    known = _loaded(Path(file))
+    known = loaded(Path(file))
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = known.TF32
     workload = known.WORKLOADS[0]
     source = known.reference_at(tuple(sorted(workload["sizes"].items())))
@@ -44,7 +44,8 @@ def main(target: str, folder: str, module: str, file: str) -> None:
     print(json.dumps({"error": max(errors), "host_ns": median(samples)}))
 
 
-def _loaded(path: Path) -> Any:
+def loaded(path: Path) -> Any:
+    """Return a Python file as a module."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -4,6 +4,7 @@ From the import on nothing of this package can be imported, as in the user's pro
 is the one in the file; what it is held to is the task's tolerance.
 """
 
+import copy
 import gc
 import importlib.util
 import secrets
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,12 +76,12 @@ class Trial:
     def _run(self, workload: FormWorkload) -> FormResult:
         sizes = tuple(sorted((size.name, size.value) for size in workload.sizes))
         source = self._file.reference_at(sizes)
-        reference, model = self._new(source.Model, source), self._new(self._entry_class(), source)
+        reference = self._new(source.Model, source)
         with torch.no_grad():
             for weight in reference.parameters():
                 if weight.is_floating_point():
                     weight.add_(torch.randn_like(weight), alpha=_CHANGE)
-        model.load_state_dict(reference.state_dict())
+        model = self._exported(reference, source)
         arguments = self._file.flat(source.get_inputs())
         inputs = [self._cast(tensor.contiguous()) for tensor in arguments[0]]
         values = self._file.filled(arguments[1], inputs)
@@ -116,9 +118,9 @@ class Trial:
         call = self._file.bound_call(kind, tensors)
         results = call.new_results()
 
-        def call_whole() -> object:
-            return self._results_of(model, values, expected)
-
+        call_whole = partial(self._results_of, model, values, expected)
+        if self._request.entry in (FormEntry.MODULE, FormEntry.MODEL_NEW):
+            call_whole = partial(model, *values)  # as the user's program does
         with torch.no_grad():
             kernels = self._kernel_samples(lambda: call.run(tensors, results), inputs)
             calls = self._samples(call_whole)
@@ -137,6 +139,15 @@ class Trial:
             graph_ns=_interval(graph)[1] if graph else None,
             eager_ns=_interval(eager)[1],
         )
+
+    def _exported(self, reference: Any, source: Any) -> Any:
+        """The file's module with the weights of a reference."""
+        model = self._new(self._entry_class(), source)
+        if _shapes_of(model) == _shapes_of(reference):
+            model.load_state_dict(reference.state_dict())
+            return model
+        # Its constructor reads the file's own sizes: modules of others are the program's.
+        return self._file.adopted(copy.deepcopy(reference), self._entry_class())
 
     def _entry_class(self) -> Any:
         """The class of the file that takes the place of the reference's."""
@@ -226,6 +237,10 @@ class Trial:
         is_cast = bool(self._file.CAST) and tensor.is_floating_point()
         dtype = getattr(torch, self._file.CAST) if is_cast else tensor.dtype
         return tensor.to(device=self._device, dtype=dtype)
+
+
+def _shapes_of(model: Any) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in model.state_dict().items()}
 
 
 def _gpu_samples(run: Callable[[], object]) -> list[float]:

@@ -8,10 +8,21 @@ import struct
 import sys
 
 import numpy as np
+import torch
 
 import kernel_foundry_native as native
 from kernel_foundry.sdk.export.runtime import cuda
-from kernel_foundry.sdk.export.runtime.plan import Launch, NoKernelError
+from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
+from kernel_foundry.sdk.export.runtime.known_call import known_call, watched
+from kernel_foundry.sdk.export.runtime.layouts import Layouts
+from kernel_foundry.sdk.export.runtime.plan import (
+    Buffer,
+    Launch,
+    LibraryCall,
+    NoKernelError,
+    Operand,
+    Sequence,
+)
 from tests.native.cuda_case import KERNELS, SOURCE
 
 
@@ -34,7 +45,8 @@ def main(path: str) -> None:
     stream = ctypes.c_void_p()
     driver.call("cuStreamCreate", ctypes.byref(stream), 1)
     addresses = [x.ctypes.data, out.ctypes.data]
-    row.start(stream.value or 0, addresses)
+    cuda.current_queue = lambda _index: stream.value  # type: ignore[assignment]
+    row.run(*addresses)
     driver.call("cuStreamSynchronize", stream)
     print("right:", bool((out == 3 * x).all()))
     for wrong in (
@@ -43,13 +55,72 @@ def main(path: str) -> None:
         launch._replace(shared_bytes=1 << 20),
     ):
         try:
-            device.bind(program, (wrong,), 2).start(stream.value or 0, addresses)
+            device.bind(program, (wrong,), 2).run(*addresses)
         except NoKernelError as error:
             print("no kernel:", error)
     try:
         device.load(b"no cubin at all")
     except NoKernelError as error:
         print("not loaded:", error)
+    check_known_calls(driver, device, program, launch)
+
+
+def check_known_calls(
+    driver: cuda.Driver, device: cuda.GpuDevice, program: ctypes.c_void_p, launch: Launch
+) -> None:
+    """Calls like one before, of a plan of one launch on the tensors of `runtime.task`."""
+    x, longer = torch.arange(300, dtype=torch.float32), torch.ones(301)
+    buffers = tuple(Buffer("tensor", name, "float32", (300,)) for name in ("x", "out"))
+    device.alignment = 64  # type: ignore[misc]  # that of torch's tensors on a CPU
+    sequence = Sequence(buffers, (), (launch,))
+    call = BoundCall(device, program, sequence, Layouts(), [x], (((300,), "float32"),))
+    place = {"factor": 3.0}
+    module = watched([place], [])
+    assert module is not None
+    asked: list[bool] = []
+
+    def is_current() -> bool:
+        asked.append(len(asked) != 0)
+        return asked[-1]
+
+    device.is_current = is_current  # type: ignore[method-assign]
+    known = known_call(call, [x], [], module, tuple)
+    assert known is not None
+    for _ in range(2):
+        stream = ctypes.c_void_p()
+        driver.call("cuStreamCreate", ctypes.byref(stream), 1)
+        cuda.current_queue = lambda _index, queue=stream.value: queue  # type: ignore[assignment]
+        result = known(x)
+        driver.call("cuStreamSynchronize", stream)
+        print("known:", torch.equal(result, 3 * x))
+    print("asked whether the device is the current one:", asked)
+    try:
+        known(longer[1:])
+    except NoKernelError as error:
+        print("no kernel:", error)
+    print("unknown:", known(x[:200]), known(x.double()), known(x.expand(2, 300)))
+    place["factor"] = 4.0
+    print("changed:", known(x))
+    # A plan with memory of its own and a library call; a host keeps such memory from call to call.
+    device.is_host = True  # type: ignore[misc]
+    own = (*buffers, Buffer("scratch", "", "float32", (300,)))
+    negated = LibraryCall(torch.neg, (Operand(0),), {}, 2, is_new=False)
+    from_own = launch._replace(arguments=(2, *launch.arguments[1:]))
+    call = BoundCall(
+        device,
+        program,
+        Sequence(own, (), (negated, from_own)),
+        Layouts(),
+        [x],
+        (((300,), "float32"),),
+    )
+    module = watched([place], [])
+    assert module is not None
+    known = known_call(call, [x], [], module, tuple)
+    assert known is not None
+    result = known(x)
+    driver.call("cuStreamSynchronize", stream)
+    print("with a library call:", torch.equal(result, -3 * x))
 
 
 main(sys.argv[1])

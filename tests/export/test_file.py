@@ -11,8 +11,8 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.python_literal import packed
 from kernel_foundry.evidence.record import read_records
 from kernel_foundry.sdk.export import export
-from kernel_foundry.sdk.export.torch_file import torch_file
-from kernel_foundry.sdk.export.winner import Winner, sizes_in_module
+from kernel_foundry.sdk.export.torch_file import PARTS, torch_file
+from kernel_foundry.sdk.export.winner import Winner, sizes_in_calls
 from tests.export.conftest import TASK, imported, tried
 
 RUNTIME = Path(export.__file__).with_name("runtime")
@@ -147,8 +147,8 @@ def test_names_that_the_reference_reads_itself_are_no_free_sizes() -> None:
         "class Model:\n    def forward(self, x, rows=1):\n        return half(x) + rows\n"
         "def get_inputs():\n    return [rows, unused]\n"
     )
-    assert sizes_in_module(source) >= {"cols", "deep", "half"}
-    assert not sizes_in_module(source) & {"rows", "unused"}
+    assert sizes_in_calls(source) >= {"cols", "deep", "half"}
+    assert not sizes_in_calls(source) & {"rows", "unused"}
 
 
 @pytest.mark.parametrize("device", ["opencl", "cuda"])
@@ -157,8 +157,8 @@ def test_parts_of_the_file_have_names_of_their_own(device: str, queue: str) -> N
     import ast
 
     names: list[str] = []
-    usual = ("task", "plan", "reference", "tf32", "call", "same_source", "module")
-    for part in (*usual, device, queue, "model_new", "function"):
+    usual = {"QUEUE": queue, "DEVICE": device}
+    for part in ("task", *[usual.get(p, p) for p in PARTS], "model_new", "function"):
         for statement in ast.parse((RUNTIME / f"{part}.py").read_text()).body:
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 names.append(statement.name)

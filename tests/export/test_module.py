@@ -1,8 +1,11 @@
 """An exported file in use: kernels where they were judged, the reference everywhere else."""
 
 import copy
+import gc
 import pickle
 import threading
+import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -158,6 +161,84 @@ def test_weights_are_laid_out_again_when_they_change(fast: ModuleType, model: An
     model.linear.weight.data.mul_(2.0)  # which leaves no trace
     fast.relayout()
     check(fast, model, x)
+
+
+def test_weights_that_were_replaced_are_let_go(fast: ModuleType, model: Any) -> None:
+    old = weakref.ref(model.linear.weight)
+    model.linear.weight = nn.Parameter(torch.randn(40, 48))
+    check(fast, model, torch.randn(8, 48))
+    gc.collect()
+    assert old() is None
+
+
+def test_weights_from_elsewhere_are_read_in_each_call(fast: ModuleType, model: Any) -> None:
+    x, other = torch.randn(8, 48), torch.randn(40, 48)
+    with torch.no_grad():
+        result = torch.func.functional_call(model, {"linear.weight": other}, (x,))
+        wanted = nn.functional.linear(x, other, model.linear.bias) * 2.0
+        torch.testing.assert_close(result, wanted, rtol=1e-5, atol=1e-5)
+    check(fast, model, x)
+    nn.utils.parametrize.register_parametrization(model.linear, "weight", nn.Tanh())
+    for _ in range(2):
+        with torch.no_grad():
+            model.linear.parametrizations.weight.original.mul_(2.0)
+            torch.testing.assert_close(model(x), expected(model, x), rtol=1e-5, atol=1e-5)
+
+
+def test_a_replica_has_weights_of_its_own(fast: ModuleType, model: Any) -> None:
+    """As `nn.DataParallel` makes them."""
+    replica, linear = (m._replicate_for_data_parallel() for m in (model, model.linear))
+    linear.weight, linear.bias = torch.randn(40, 48), torch.randn(40)
+    replica.linear = linear
+    for one in (replica, model, replica):
+        check(fast, one, torch.randn(8, 48))
+
+
+def test_hooks_see_each_call(fast: ModuleType, model: Any) -> None:
+    seen: list[object] = []
+    x = torch.randn(8, 48)
+    hook = lambda module, *_: seen.append(module)  # noqa: E731
+    for register in (model.register_forward_hook, nn.modules.module.register_module_forward_hook):
+        handle = register(hook)
+        check(fast, model, x)
+        check(fast, model, x)
+        handle.remove()
+        assert seen.count(model) == 2
+        seen.clear()
+    check(fast, model, x)
+    assert not seen
+
+
+class _Doubled:
+    """A forward of the user's around the exported one."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = 2.0 * super().forward(x)  # type: ignore[misc]
+        return result
+
+
+def test_a_forward_around_the_modules_runs(fast: ModuleType, model: Any) -> None:
+    x = torch.randn(8, 48)
+    doubled = type("Doubled", (_Doubled, fast.Module), {})(*ARGUMENTS)
+    doubled.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        wanted = 2.0 * model(x)
+        for _ in range(3):
+            assert torch.equal(doubled(x), wanted)
+        model._compiled_call_impl = lambda x: "compiled"  # as `model.compile()` does
+        model.forward(x)
+        assert model(x) == "compiled"
+        model._compiled_call_impl = None
+        model.forward = lambda x: "patched"
+        assert model(x) == "patched"
+
+
+def test_a_trace_is_no_constant(fast: ModuleType, model: Any) -> None:
+    x, other = torch.randn(8, 48), torch.randn(8, 48)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(model, x, check_trace=False)
+        torch.testing.assert_close(traced(other), expected(model, other), rtol=1e-5, atol=1e-5)
 
 
 def test_gradients_are_the_references(fast: ModuleType, model: Any) -> None:

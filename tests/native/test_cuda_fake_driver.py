@@ -87,4 +87,13 @@ def test_an_exported_file_launches_through_the_driver_alone(fake_driver: Path) -
     child = run_child(fake_driver, "-m", "tests.export.cuda_launch", str(fake_driver), "sm_90")
     said = child.stdout.splitlines()
     assert said[:2] == ["refused: kernels are for spir64-cpu, and this GPU is sm_90", "right: True"]
-    assert [line.split(":")[0] for line in said[2:]] == ["no kernel"] * 3 + ["not loaded"]
+    assert [line.split(":")[0] for line in said[2:6]] == ["no kernel"] * 3 + ["not loaded"]
+    assert said[6:] == [
+        "known: True",
+        "known: True",
+        "asked whether the device is the current one: [False, True, True]",
+        "no kernel: x does not begin at a multiple of 64 bytes",
+        "unknown: None None None",
+        "changed: None",
+        "with a library call: True",
+    ], child.stderr

@@ -151,8 +151,9 @@ def form_workloads(winners: Sequence[Winner]) -> tuple[FormWorkload, ...]:
     """Return what a file is tried on: all that its kernels were judged on and it has code for."""
     found: dict[str, FormWorkload] = {}
     for winner in winners:
+        known = {workload.workload for workload in winner.in_python}
         for workload in winner.built:
-            if workload.workload in found:
+            if workload.workload in found or workload.workload not in known:
                 continue
             sizes = winner.sizes(workload).items()
             found[workload.workload] = FormWorkload(

@@ -18,13 +18,16 @@ from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.signature import KernelParameter, KernelSignature
 from kernel_foundry.sdk.export.plan_function import plan_function
 from kernel_foundry.sdk.export.python_text import plain_text
-from kernel_foundry.sdk.export.winner import Winner, sizes_in_module, tensors_of
+from kernel_foundry.sdk.export.winner import Winner, sizes_in_calls, tensors_of
 from kernel_foundry.task_source import parse_reference, size_constants
 
 _RUNTIME: Final = Path(__file__).with_name("runtime")
 _PACKAGE: Final = "kernel_foundry.sdk.export.runtime."
 _DEVICES: Final = {Language.SYCL: "opencl", Language.CUDA: "cuda"}
-_PARTS: Final = ("plan", "QUEUE", "DEVICE", "reference", "tf32", "call", "same_source", "module")
+PARTS: Final = (
+    "plan", "QUEUE", "DEVICE", "reference", "tf32", "layouts", "scratch", "bound_call", "binding",
+    "counts", "torch_operator", "known_call", "identity", "module", "same_source", "swap",
+)  # fmt: skip
 _WEIGHTS: Final = (TensorRole.PARAMETER, TensorRole.BUFFER)
 
 _LINE: Final = 96
@@ -122,7 +125,7 @@ def torch_file(
     }
     parts = [
         _runtime_part({"QUEUE": queue, "DEVICE": _DEVICES[language]}.get(part, part))
-        for part in (*_PARTS, *more_parts)
+        for part in (*PARTS, *more_parts)
     ]
     imports = {line for lines, _ in parts for line in lines}
     written = [f"{name} = {_literal(value)}" for name, value in constants.items()]
@@ -155,22 +158,19 @@ class _Table:
         tree = parse_reference(task.reference, file_name=task.name)
         known = size_constants(tree)
         names = {name for w in winners for each in w.workloads for name in w.sizes(each)}
-        fixed = sizes_in_module(task.reference) & names
         self.first = winners[0].workloads[0]
         self.entries: list[dict[str, Any]] = []
         self._positions: list[tuple[Winner, str, int]] = []
         for winner in winners:
-            for workload in winner.workloads:
+            for workload in winner.in_python:
                 sizes = {n: known[n] for n in sorted(names)} | winner.sizes(workload)
-                if any(sizes[name] != known[name] for name in fixed):
-                    continue
                 entry = _entry(workload, sizes)
                 if entry not in self.entries:
                     self.entries.append(entry)
                 at = self.entries.index(entry)
                 self._positions.append((winner, workload.workload, at))
         if not self.entries:
-            listed = ", ".join(sorted(fixed))
+            listed = ", ".join(sorted(sizes_in_calls(task.reference) & names))
             raise InvalidArgumentError(
                 f"the reference's own code reads {listed}, and no workload has the file's value: "
                 "let the constructor take it as an argument",

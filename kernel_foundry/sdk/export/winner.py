@@ -70,6 +70,20 @@ class Winner:
         names = {name for code in self.objects for name in code.workloads}
         return tuple(workload for workload in self.workloads if workload.workload in names)
 
+    @property
+    def in_python(self) -> tuple[WorkloadAdmission, ...]:
+        """Those of `workloads` whose modules and calls an exported Python file can tell.
+
+        Its class is that of the reference's file, so what this reads in a call is as it is there.
+        """
+        known = self._file_sizes()
+        fixed = sizes_in_calls(self.record.task.reference) & known.keys()
+        return tuple(
+            workload
+            for workload in self.workloads
+            if all(_sizes(workload).get(name, known[name]) == known[name] for name in fixed)
+        )
+
     def programs(self, workloads: Iterable[WorkloadAdmission]) -> tuple[Program, ...]:
         """Return the programs of some of `built`, each once, in order."""
         source = self.record.source
@@ -147,10 +161,11 @@ def tensors_of(workload: WorkloadAdmission, *roles: TensorRole) -> tuple[NamedTe
     return tuple(tensor for tensor in workload.tensors if tensor.role in roles)
 
 
-def sizes_in_module(reference: str) -> frozenset[str]:
-    """Return the module-level names that a reference's own classes and functions read.
+def sizes_in_calls(reference: str) -> frozenset[str]:
+    """Return the module-level names that a reference's own classes and functions read in a call.
 
-    Those of `get_inputs` and `get_init_inputs` are left out: they only make arguments.
+    Those of `get_inputs` and `get_init_inputs` are left out: they only make arguments. So are
+    those that a constructor itself reads: the module that it makes tells them.
     """
     reads: Mapping[str, set[str]] = dict(_reads(ast.parse(reference)))
     whole = symtable.symtable(reference, "reference", "exec")
@@ -166,8 +181,11 @@ def sizes_in_module(reference: str) -> frozenset[str]:
 
 
 def _globals(table: symtable.SymbolTable) -> Iterator[str]:
-    """Names of the module that a class or a function reads."""
-    yield from (s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced())
+    """Names of the module that a class or a function reads in a call."""
+    if table.get_name() != "__init__":  # a function inside it may be called later
+        yield from (
+            s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()
+        )
     for inner in table.get_children():
         yield from _globals(inner)
 

@@ -2,9 +2,11 @@
 
 import contextlib
 import ctypes
+import struct
 import threading
 from collections.abc import Iterator
 from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -64,16 +66,19 @@ class GpuLaunch:
             ctypes.addressof(addresses) + 8 * argument if value is None else ctypes.addressof(value)
             for value, argument in zip(self._values, launch.arguments, strict=True)
         ]
-        parameters = (c_void_p * len(places))(*places)
+        self._parameters = (c_void_p * len(places))(*places)
         is_cooperative = launch.is_cooperative
         name = "cuLaunchCooperativeKernel" if is_cooperative else "cuLaunchKernel"
         self._start = getattr(driver.api, name)
-        self._first = (function, *launch.grid, *launch.block, launch.shared_bytes)
+        # As the call takes them, so that it has nothing to convert.
+        parameters = byref(self._parameters)
+        first = c_void_p.from_param(function.value or 0)
+        self._first = (first, *launch.grid, *launch.block, launch.shared_bytes)
         self._last = (parameters,) if is_cooperative else (parameters, None)
 
     def call_in(self, queue: int) -> tuple[Any, tuple[Any, ...]]:
         """Return the driver's function that starts the kernel in a queue, and its arguments."""
-        return self._start, (*self._first, c_void_p(queue), *self._last)
+        return self._start, (*self._first, c_void_p.from_param(queue), *self._last)
 
     def _attribute(self, name: int) -> int:
         value = c_int()
@@ -107,6 +112,7 @@ class GpuRow:
     ) -> None:
         self._driver, self._context, self._index = device.driver, device.context, device.index
         self._addresses: Any = (c_uint64 * count)()
+        self._write = partial(struct.Struct(f"{count}Q").pack_into, self._addresses, 0)
         self._launches = [
             GpuLaunch(device.driver, program, launch, device.shared_bytes, self._addresses)
             for launch in launches
@@ -116,27 +122,20 @@ class GpuRow:
         self._calls: list[tuple[Any, tuple[Any, ...]]] = []
         """Of the launches in that queue: to make them takes as long as they do."""
 
-    def run(self, addresses: list[int]) -> None:
+    def run(self, *addresses: int) -> None:
         """Start the kernels in order, behind what torch has queued; the GPU is the current one.
 
         Raises:
             NoKernelError: the driver refuses one.
         """
-        self.start(current_queue(self._index), addresses)
-
-    def start(self, queue: int, addresses: list[int]) -> None:
-        """Start the kernels in order in a queue.
-
-        Raises:
-            NoKernelError: the driver refuses one.
-        """
+        queue = current_queue(self._index)
         with self._lock:
             if queue != self._queue:
                 self._calls = [launch.call_in(queue) for launch in self._launches]
                 self._queue = queue
-            self._addresses[:] = addresses
+            self._write(*addresses)
             for start, arguments in self._calls:
-                if start(*arguments) != 0:
+                if start(*arguments):
                     # A thread may have no context yet, or a program another one.
                     self._driver.call("cuCtxSetCurrent", self._context)
                     self._driver.check(start(*arguments), "cuLaunchKernel")

@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from kernel_foundry.sdk.export.runtime.call import BoundCall, bound_call
-from kernel_foundry.sdk.export.runtime.module import counts
+from kernel_foundry.sdk.export.runtime.binding import bound_call
+from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
+from kernel_foundry.sdk.export.runtime.counts import counts
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.reference import flat, kind_for, rest_of, with_weights
 from kernel_foundry.sdk.export.runtime.task import INPUTS, OUTPUTS, TASK

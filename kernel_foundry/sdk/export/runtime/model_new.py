@@ -15,3 +15,5 @@ class ModelNew(Module):
             NoKernelError: no kernel was judged for such a call, and why.
         """
         return kernel_result(self, arguments, named, is_strict=True)
+
+    _kf_forward = forward

@@ -63,7 +63,7 @@ class CpuLaunch:
                     self._set(position, 8, byref(c_uint64(value)))
             position += 1
 
-    def enqueue(self, queue: c_void_p, addresses: list[int]) -> None:
+    def enqueue(self, queue: c_void_p, addresses: tuple[int, ...]) -> None:
         """Start the kernel on buffers at `addresses`, which the caller's lock protects.
 
         Raises:
@@ -94,7 +94,7 @@ class CpuRow:
         self._device = device
         self._launches = launches
 
-    def run(self, addresses: list[int]) -> None:
+    def run(self, *addresses: int) -> None:
         """Run the kernels in order and wait for them.
 
         Raises:
@@ -168,7 +168,7 @@ class CpuDevice:
                 raise NoKernelError(f"{launch.kernel} would have {items} work-items")
         return CpuRow(self, tuple(CpuLaunch(self._api, program, launch) for launch in launches))
 
-    def run(self, launches: tuple[CpuLaunch, ...], addresses: list[int]) -> None:
+    def run(self, launches: tuple[CpuLaunch, ...], addresses: tuple[int, ...]) -> None:
         """Run launches in order and wait for them.
 
         Raises:

@@ -1,7 +1,7 @@
 """A launch plan bound to shapes: which buffers there are, and which steps run on them.
 
 The plan itself is a Python function of this file; it computes sizes, and tells a `Recorder` what to
-launch. Steps are run in `call.py`.
+launch. Steps are run by `BoundCall`.
 """
 
 import math

@@ -41,8 +41,8 @@ _NAME: Final = f"{TASK}_{DIGEST}_reference"
 """How the names of its modules begin: torch.compile imports modules by name, so each has its own
 among those that are loaded."""
 _numbers: Final = itertools.count()
-_OWN: Final = frozenset(vars(nn.Module()))
-"""Attributes that every module has."""
+_OWN: Final = frozenset(vars(nn.Module())) | {"_is_replica", "_former_parameters"}
+"""Attributes that every module has, and those of replicas of `nn.DataParallel`."""
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _LONGEST_TEXT: Final = 64
 _TENSOR: Final = "tensor"

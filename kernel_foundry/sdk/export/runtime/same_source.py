@@ -6,10 +6,17 @@ import symtable
 import sys
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from kernel_foundry.sdk.export.runtime.reference import reference_at
-from kernel_foundry.sdk.export.runtime.task import REFERENCE
+from kernel_foundry.sdk.export.runtime.task import REFERENCE, WORKLOADS
+
+_VARYING: Final = frozenset(
+    name
+    for name, size in WORKLOADS[0]["sizes"].items()
+    if any(workload["sizes"][name] != size for workload in WORKLOADS)
+)
+"""Sizes that a module tells by what its constructor made: no call reads them."""
 
 
 @cache
@@ -39,7 +46,7 @@ def is_same_source(kind: Any) -> bool:
         if ast.dump(_bare(found)) != ast.dump(bare):
             return False
         table = symtable.symtable(ast.unparse(bare), own, "exec")
-        used = [name for name in _globals(table) if hasattr(reference_at(()), name)]
+        used = [n for n in _globals(table) if hasattr(reference_at(()), n) and n not in _VARYING]
         pairs += [(name, name) for name in used if name != own]
     return True
 

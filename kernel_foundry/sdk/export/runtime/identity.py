@@ -1,0 +1,141 @@
+"""Which judged module a module is, what to watch for changes, and its calls that are known."""
+
+import json
+from operator import is_, itemgetter
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
+from kernel_foundry.sdk.export.runtime.known_call import KnownCall, Watched, known_call, watched
+from kernel_foundry.sdk.export.runtime.plan import NoKernelError
+from kernel_foundry.sdk.export.runtime.reference import (
+    container_of,
+    own_attributes,
+    sizes_of_module,
+    weights_of,
+)
+from kernel_foundry.sdk.export.runtime.task import WORKLOADS
+
+_MOST_KNOWN: Final = 8
+"""Kinds of calls that a module is quick with."""
+_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+class Identity:
+    """Which judged module a module is.
+
+    Args:
+        module: The module.
+        own: Name of the Python module where its own classes are.
+    """
+
+    def __init__(self, module: nn.Module, own: str) -> None:
+        self.kind = self.reason = ""
+        self.container: type = tuple
+        self.parts = list(module.modules())
+        try:
+            kind = sizes_of_module(module, own)
+            weights_of(module)
+            self.container = container_of(kind)
+            self.kind = json.dumps(dict(kind))
+        except NoKernelError as error:
+            self.reason = str(error)
+        self._attributes = [
+            _attributes(p._modules, list(p._modules)) for p in self.parts if p._modules
+        ]
+        for part in self.parts:
+            if names := [name for name, _ in own_attributes(part)]:
+                self._attributes.append(_attributes(vars(part), names))
+        self.attributes = [
+            (part, name, value)
+            for part in self.parts
+            for name, value in own_attributes(part)
+            if isinstance(value, bool | int | float | str | None)
+        ]
+        """Those that are plain, each with its module and its name."""
+        self._hooks = [getattr(part, name) for part in self.parts[1:] for name in _HOOKS]
+        self._weights = [_owner(module, path) for path in WORKLOADS[0]["weights"].values()]
+        owners = [owner for owner, _ in self._weights]
+        places = [place for p in self.parts for place in (vars(p), p._modules) if place]
+        self._places = list({id(place): place for place in (*places, *owners)}.values())
+        self._versions: tuple[int, ...] = ()
+        self.known: tuple[KnownCall, ...] = ()
+        """Calls of forward, by tensors alone, that were as judged; None comes of any other."""
+        self.known_whole: tuple[KnownCall, ...] = ()
+        """The same where forward is all of a call of the module, but for the module's own hooks."""
+        self.outer_hooks = [getattr(module, name) for name in _HOOKS]
+        """Of the module itself and of all modules."""
+        self.outer_hooks += [getattr(nn.modules.module, f"_global{name}") for name in _HOOKS]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an attribute or a part of the module has been replaced since."""
+        try:
+            for values, read, known in self._attributes:
+                if not all(map(is_, read(values), known)):
+                    return True
+        except KeyError:
+            return True
+        return False
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether a part of the module has hooks, which kernels would not run."""
+        return any(self._hooks)
+
+    def watched(self) -> Watched | None:
+        """Return the module as it is now; None where torch cannot tell whether it changes."""
+        return watched(self._places, self._hooks)
+
+    def know(
+        self,
+        arguments: tuple[Any, ...],
+        call: BoundCall,
+        tensors: list[torch.Tensor],
+        before: Watched,
+        *,
+        is_whole: bool,
+    ) -> None:
+        """Remember a call that was as judged, if all its arguments are tensors.
+
+        Args:
+            arguments: Of forward.
+            call: Bound to them.
+            tensors: Inputs and weights.
+            before: The module as it was before any of this was looked at.
+            is_whole: Whether forward is all of a call of the module, but for hooks.
+        """
+        if not all(isinstance(argument, torch.Tensor) for argument in arguments):
+            return
+        weights = tensors[len(arguments) :]
+        if [id(owner.get(name)) for owner, name in self._weights] != list(map(id, weights)):
+            return  # they are made anew in each call, by a parametrization
+        known = known_call(call, list(arguments), weights, before, self.container)
+        if known is None:
+            return
+        # What was known of other weights would hold them for ever.
+        kept = self.known[: _MOST_KNOWN - 1] if before.versions == self._versions else ()
+        self._versions = before.versions
+        self.known = (known, *kept)
+        self.known_whole = self.known if is_whole else ()
+
+
+def _attributes(
+    values: dict[str, Any], names: list[str]
+) -> tuple[dict[str, Any], Any, tuple[Any, ...]]:
+    """Attributes, what reads some of them at once, and what it reads now."""
+    read = itemgetter(*names, names[0])  # of one name it would return no tuple
+    return values, read, read(values)
+
+
+def _owner(module: nn.Module, path: str) -> tuple[dict[str, Any], str]:
+    """The attributes among which a parameter or buffer is, and its name there."""
+    owner, _, name = path.rpartition(".")
+    try:
+        part = module.get_submodule(owner)
+    except AttributeError:
+        return {}, name
+    places: tuple[dict[str, Any], ...] = (vars(part), part._parameters, part._buffers)
+    return next((place for place in places if name in place), {}), name
