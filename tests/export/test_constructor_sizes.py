@@ -81,10 +81,9 @@ def written_by_a_user(folder: Path, cols: int) -> ModuleType:
 def test_a_module_of_sizes_that_were_judged_is_served(
     text: tuple[str, Winner], tmp_path: Path
 ) -> None:
-    for entry in (FormEntry.MODULE, FormEntry.MODEL_NEW):
-        report = tried(*text, entry)
-        assert {"rows=8,cols=64", "rows=3,cols=48"} <= {r.name for r in report.results}
-        assert not [r for r in report.results if r.failure], report.results
+    report = tried(*text, FormEntry.MODEL_NEW)
+    assert {"rows=8,cols=64", "rows=3,cols=48"} <= {r.name for r in report.results}
+    assert not [r for r in report.results if r.failure], report.results
     fast = imported(text[0], tmp_path, "fast_columns")
     for cols, kernel in ((48, 1), (64, 1), (4096, 0)):
         fast.reset_stats()

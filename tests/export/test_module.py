@@ -6,6 +6,7 @@ import pickle
 import threading
 import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -207,6 +208,10 @@ def test_hooks_see_each_call(fast: ModuleType, model: Any) -> None:
         seen.clear()
     check(fast, model, x)
     assert not seen
+    model._forward_hooks = OrderedDict({0: hook})
+    for _ in range(2):
+        check(fast, model, x)
+    assert seen.count(model) == 2
 
 
 class _Doubled:

@@ -55,7 +55,6 @@ class Identity:
             if isinstance(value, bool | int | float | str | None)
         ]
         """Those that are plain, each with its module and its name."""
-        self._hooks = [getattr(part, name) for part in self.parts[1:] for name in _HOOKS]
         self._weights = [_owner(module, path) for path in WORKLOADS[0]["weights"].values()]
         owners = [owner for owner, _ in self._weights]
         places = [place for p in self.parts for place in (vars(p), p._modules) if place]
@@ -65,9 +64,8 @@ class Identity:
         """Calls of forward, by tensors alone, that were as judged; None comes of any other."""
         self.known_whole: tuple[KnownCall, ...] = ()
         """The same where forward is all of a call of the module, but for the module's own hooks."""
-        self.outer_hooks = [getattr(module, name) for name in _HOOKS]
-        """Of the module itself and of all modules."""
-        self.outer_hooks += [getattr(nn.modules.module, f"_global{name}") for name in _HOOKS]
+        self.outer_hooks: tuple[Any, ...] = ()
+        """Of the module itself and of all modules, around those calls."""
 
     @property
     def is_stale(self) -> bool:
@@ -83,11 +81,11 @@ class Identity:
     @property
     def has_hooks(self) -> bool:
         """Whether a part of the module has hooks, which kernels would not run."""
-        return any(self._hooks)
+        return any(self._inner_hooks())
 
     def watched(self) -> Watched | None:
         """Return the module as it is now; None where torch cannot tell whether it changes."""
-        return watched(self._places, self._hooks)
+        return watched(self._places, self._inner_hooks())
 
     def know(
         self,
@@ -119,7 +117,13 @@ class Identity:
         kept = self.known[: _MOST_KNOWN - 1] if before.versions == self._versions else ()
         self._versions = before.versions
         self.known = (known, *kept)
+        own = [getattr(self.parts[0], name) for name in _HOOKS]
+        of_all = [getattr(nn.modules.module, f"_global{name}") for name in _HOOKS]
+        self.outer_hooks = (*own, *of_all)
         self.known_whole = self.known if is_whole else ()
+
+    def _inner_hooks(self) -> list[Any]:
+        return [getattr(part, name) for part in self.parts[1:] for name in _HOOKS]
 
 
 def _attributes(
