@@ -31,18 +31,21 @@ _CHEAP: Final = 1 << 24
 def long_axis_workloads(
     task: Task, groups: Sequence[SizeGroup]
 ) -> tuple[tuple[Workload, ...], ...]:
-    """Return workloads for the two longest axes, each with the ways to have it, the best first.
+    """Return workloads for the longest axis and for others, each with the ways to have it.
 
-    For the second axis, or if there is a single one, the last way has tiny sizes alone. The same
-    task always gets the same workloads.
+    The best way comes first: where it is cheap, all axes but the longest are long in the second
+    workload. For the second axis, or if there is a single one, the last way has tiny sizes alone.
+    The same task always gets the same workloads.
     """
     if not groups:
         return ()
     chance = random.Random(task.digest)
     tiny = [_tiny(groups, chance, least) for least in (_TINY[0], _LEAST_GROUP)]
     order = sorted(range(len(groups)), key=lambda place: -groups[place].value)
-    axes = [_with_long(groups, place, tiny) for place in order[:_AXES]]
+    axes = [_with_long(groups, [place], tiny) for place in order[:_AXES]]
     axes = [*axes, []] if len(axes) < _AXES else axes
+    # All further axes at once, where that is cheap: each is long somewhere.
+    axes[-1] = _with_long(groups, order[1:], tiny) + axes[-1] if order[_AXES:] else axes[-1]
     axes[-1] += [workload_of(groups, values) for values in tiny]
     timed = workload_of(groups, [group.value for group in groups])
     kept = (tuple(dict.fromkeys(w for w in ways if w != timed)) for ways in axes)
@@ -50,14 +53,15 @@ def long_axis_workloads(
 
 
 def _with_long(
-    groups: Sequence[SizeGroup], place: int, tiny: Sequence[Sequence[int]]
+    groups: Sequence[SizeGroup], places: Sequence[int], tiny: Sequence[Sequence[int]]
 ) -> list[Workload]:
     ways = []
     for times in _TIMES:
         for values in (*tiny, smaller_kept(groups)):
             several = list(values)
-            several[place] = times * groups[place].value
-            if _costs_little(groups, several, place):
+            for place in places:
+                several[place] = times * groups[place].value
+            if all(_costs_little(groups, several, place) for place in places):
                 ways.append(workload_of(groups, several))
     return ways
 

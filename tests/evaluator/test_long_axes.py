@@ -51,6 +51,21 @@ def test_each_axis_is_long_in_one_and_tiny_in_the_other(number: int) -> None:
     assert max(_values(in_rows[-1])) < 8
 
 
+def test_the_third_axis_is_long_beside_the_second_where_that_is_cheap() -> None:
+    channels, scales = (SizeGroup(keys=(name,), value=32) for name in ("channels", "scales"))
+    for further in ((channels,), (channels, scales)):
+        in_cols, in_others = long_axis_workloads(_task(), (*further, *_ROWS_AND_COLS))
+        assert _values(in_cols[0])[-1] == 5 * 1024
+        few_cols = _values(in_others[0])[-1]
+        assert few_cols < 8
+        assert _values(in_others[0])[:-1] in (
+            (*(160 for _ in further), 5 * 512),
+            (2 * 32, 2 * 32, 2 * 512),
+        )
+        # If the module does not run with all of them, one is left.
+        assert any(max(_values(w)[:-2]) < 8 and _values(w)[-2] == 5 * 512 for w in in_others)
+
+
 def test_tasks_meet_different_tiny_sizes_and_a_task_the_same() -> None:
     rows = {_values(long_axis_workloads(_task(n), _ROWS_AND_COLS)[0][0])[0] for n in range(64)}
     assert rows == set(range(1, 8))

@@ -137,3 +137,27 @@ def test_numbers_that_are_tried_in_no_other_size_are_named() -> None:
     ):
         prepared = _prepared(_task(result, values, ids))
         assert unvaried_numbers(prepared, is_tried=is_tried) == names
+
+
+def test_differences_of_integers_have_all_bits_but_one() -> None:
+    task = _task("x0.amax(-1) - x0.amin(-1)", IDS)
+    assert _is_found(task)
+    (ids,) = with_distribution(_prepared(task), _prepared(task).input_set(5), LARGE).inputs
+    assert 1 << 61 < int(ids.max()) < 1 << 62
+
+
+@pytest.mark.parametrize(
+    ("result", "base", "most_drawn", "least", "most"),
+    [
+        ("x0 ** x1", "torch.randn(rows, cols)", 4, -2, 7),
+        ("x0 ** x1", "torch.randint(-3, 4, (rows, cols))", 4, 0, 7),
+        ("torch.bitwise_left_shift(x0, x1)", IDS, 7, 0, 63),
+    ],
+)
+def test_powers_and_shifts_are_zero_and_more_than_drawn(
+    result: str, base: str, most_drawn: int, least: int, most: int
+) -> None:
+    task = _task(result, base, f"torch.randint(1, {most_drawn + 1}, (rows, cols))")
+    assert _is_found(task)
+    steps = with_distribution(_prepared(task), _prepared(task).input_set(5), LARGE).inputs[1]
+    assert (int(steps.min()), int(steps.max())) == (least, most)

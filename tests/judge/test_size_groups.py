@@ -121,6 +121,25 @@ def test_rows_that_hold_each_number_twice_are_named() -> None:
     assert any(sentence.startswith("y: the two halves") for sentence in said)
 
 
+@pytest.mark.parametrize(
+    ("result", "inputs", "said"),
+    [
+        ("x.index_add(0, y, x)", "torch.randn(batch, side), torch.randperm(batch)", "y: no place"),
+        (
+            "x.log_softmax(-1) * y",
+            "torch.randn(batch, side), torch.eye(side)[torch.randint(side, (batch,))]",
+            "y: one element",
+        ),
+    ],
+)
+def test_places_that_come_once_and_classes_that_are_one_are_named(
+    result: str, inputs: str, said: str
+) -> None:
+    item = _prepared(_task(result, inputs, given="x, y"))
+    found = untried_arguments(item.task, SizeGroups(), [item], [])
+    assert any(sentence.startswith(said) for sentence in found), found
+
+
 def test_divisors_are_kept_where_the_module_needs_them() -> None:
     task = _task("x.view(x.shape[0], 4, -1).sum(1)", "torch.randn(batch, channels)")
     by_key = {group.keys[0]: group.takes_odd for group in _found(task).groups}

@@ -8,7 +8,8 @@ from evaluator_svc.judge.admission.size_groups import SizeGroups
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import same_values
 from evaluator_svc.judge.tensors.equal_parts import equal_parts
-from evaluator_svc.judge.tensors.structure import is_in_order, is_whole
+from evaluator_svc.judge.tensors.structure import is_in_order, is_whole, structures
+from evaluator_svc.judge.unusual_values.unusual_places import may_be_an_accident
 from evaluator_svc.sizes.argument_numbers import PREFIX
 from evaluator_svc.sizes.generated_workloads import exceeded, generated_workload
 from kernel_foundry.domain.admission import WorkloadAdmission
@@ -41,6 +42,7 @@ def untried_arguments(
         *_numbers(prepared, workloads),
         *_orders(smallest),
         *_equal_parts(smallest),
+        *_single_places(smallest),
         *_changed_buffers(smallest),
     )
 
@@ -129,6 +131,38 @@ def _equal_parts(item: PreparedWorkload) -> list[str]:
         f"{', '.join(twofold)}: the two halves of each row, or the two numbers of each pair, are"
         " equal, and candidates are tried with no others"
     ]
+
+
+def _single_places(item: PreparedWorkload) -> list[str]:
+    """Return the inputs whose rows name no place twice, or are one at one place and zero else."""
+    sample, uses = item.shared_set(PREPARATION_SEED), item.input_uses
+    names, said = sample.arguments.names, []
+    bound = {
+        index: structures(tensor)
+        for index, tensor in enumerate(sample.inputs)
+        if names[index] not in item.task.constants
+    }
+    single = [
+        names[index]
+        for index in sorted(uses.places.intersection(bound))
+        if "permutation" in bound[index] and not may_be_an_accident(sample.inputs[index])
+    ]
+    if single:
+        said.append(
+            f"{', '.join(single)}: no place comes twice in a row, and candidates are tried with no"
+            " repetitions"
+        )
+    hot = [
+        names[index]
+        for index, found in bound.items()
+        if found >= {"labels", "shares"} and index not in uses.soft
+    ]
+    if hot:
+        said.append(
+            f"{', '.join(hot)}: one element of each row is one and all others are zero, and"
+            " candidates are tried with no other shares"
+        )
+    return said
 
 
 def _changed_buffers(item: PreparedWorkload) -> list[str]:

@@ -85,5 +85,7 @@ class DefinedValues:
     """Inputs, by index, of which each changes alone, as not all can together."""
     zero_weights: bool = False
     """Whether elements of parameters may be zero."""
-    whole_integer_types: bool = False
-    """Whether integers may be as large as their type holds."""
+    spare_bits: int | None = None
+    """Bits of their type that large integers leave; None: as many as `whole_numbers.py` says."""
+    least_step: int | None = None
+    """The least of powers and shifts; None: they stay as they are."""

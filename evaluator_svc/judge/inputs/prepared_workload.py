@@ -90,6 +90,9 @@ _DIVIDING = (
 _LOGARITHMS = frozenset({"log", "log_", "log10", "log2", "xlogy"})
 """Operators whose result is small where an element is close to one."""
 
+_OF_SMALL = frozenset({"expm1", "expm1_", "log1p", "log1p_"})
+"""Operators that keep what an element adds to one, however small."""
+
 _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
 _LIGHT_FLOPS = 1 << 27
@@ -378,6 +381,11 @@ class PreparedWorkload:
     def takes_logarithms(self) -> bool:
         """Whether the reference takes logarithms of single elements, and combines nothing."""
         return not self.combines and not _LOGARITHMS.isdisjoint(self._computed.operators)
+
+    @property
+    def keeps_small(self) -> bool:
+        """Whether the reference takes what an element adds to one, and combines nothing."""
+        return not self.combines and not _OF_SMALL.isdisjoint(self._computed.operators)
 
     @property
     def multiplies_many(self) -> bool:

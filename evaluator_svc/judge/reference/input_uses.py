@@ -26,6 +26,11 @@ _COUNTING: Final = (
 )  # fmt: skip
 """Parts of the names of operators that take every number for a place, a class or a size."""
 _SHIFTS: Final = ("__lshift__", "__rshift__", "bitwise_left_shift", "bitwise_right_shift")
+_POWERS: Final = ("float_power", "pow")
+_LEAST_POWER: Final = -2
+"""Of floats; a whole number has none below zero."""
+_FURTHER_POWERS: Final = 3
+"""Beyond the largest that is drawn."""
 _CLASSES: Final = ("eq", "ne")
 """Operators that ask for one value…"""
 _ORDERS: Final = ("ge", "gt", "le", "lt")
@@ -89,6 +94,8 @@ class InputUses:
     off or told from others in order, neighbours and numbers beyond."""
     tables: Mapping[int, int]
     """How many places there are of which an input, as it is, names some."""
+    steps: Mapping[int, tuple[int, int]]
+    """Integers that are powers or shifts, as they are: the least and the largest to be tried."""
     asks_signs: bool
     """Whether the sign of a zero counts."""
 
@@ -127,6 +134,7 @@ class InputTrace(OperatorMode):
         self._overwriting = set[int]()
         self._soft = set[int]()
         self._bounds = set[float]()
+        self._steps = dict[int, tuple[int, int]]()
         self._asks_signs = False
 
     @property
@@ -141,6 +149,7 @@ class InputTrace(OperatorMode):
             bounds=frozenset(self._bounds),
             marks={index: frozenset(marks) for index, marks in self._marks.items()},
             tables=dict(self._tables),
+            steps=dict(self._steps),
             asks_signs=self._asks_signs,
         )
 
@@ -156,6 +165,7 @@ class InputTrace(OperatorMode):
             self._note_numbers(name, given)
             self._note_marks(name, given)
             self._note_tables(name, given)
+            self._note_steps(name, given)
             if _SOFT_LOSS in name:
                 self._soft |= sources["target"]
             self._asks_signs |= name.rstrip("_") in _SIGNED
@@ -221,6 +231,19 @@ class InputTrace(OperatorMode):
             if index is not None:
                 count = table.shape[axis]
                 self._tables[index] = min(self._tables.get(index, count), count)
+
+    def _note_steps(self, name: str, given: Mapping[str, Any]) -> None:
+        plain = name.rstrip("_")
+        is_shift = plain in (*_SHIFTS, *(shift.rstrip("_") for shift in _SHIFTS))
+        steps = given.get("other") if is_shift else given.get("exponent")
+        index = self._own_of(steps) if is_shift or plain in _POWERS else None
+        if index is None or not isinstance(steps, torch.Tensor) or not steps.numel():
+            return
+        if not is_shift:
+            least = 0 if _is_of_integers(given.get("self")) else _LEAST_POWER
+            self._steps[index] = (least, int(steps.max()) + _FURTHER_POWERS)
+        elif _is_of_integers(given.get("self")):
+            self._steps[index] = (0, 8 * given["self"].element_size() - 1)
 
     def _own_of(self, value: Any) -> int | None:
         return self._own.get(value) if isinstance(value, torch.Tensor) else None

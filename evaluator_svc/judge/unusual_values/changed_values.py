@@ -26,6 +26,7 @@ from evaluator_svc.judge.tensors.tensor_parts import (
     root_mean_square,
     rows_of,
 )
+from evaluator_svc.judge.unusual_values.beside_values import beside_one
 from evaluator_svc.judge.unusual_values.changed_matrices import scaled_sides, two_blocks
 from evaluator_svc.judge.unusual_values.whole_numbers import absolute, odd_numbers
 from kernel_foundry.domain.admission import Distribution
@@ -66,8 +67,6 @@ _WEIGHT_EXPONENT: Final = {
 }
 """Most binary logarithm of an unusual weight, in units of what is usual; 6 in wider formats."""
 _NEAR_ZERO: Final = 2.0**-8
-_BESIDE_EXPONENTS: Final = (-20.0, -4.0)
-"""Binary logarithms of the distances from one in BESIDE_ONE: float32 has some bits of them."""
 _FEW: Final = 2
 """Elements of a row that stay."""
 _PIVOTS: Final = 1
@@ -177,27 +176,6 @@ def _near_one(tensor: torch.Tensor) -> torch.Tensor:
     if spread == 0.0:
         return tensor
     return by_block(tensor, lambda values: 1.0 + (values - mean) / spread)
-
-
-def _beside_one(tensor: torch.Tensor) -> torch.Tensor:
-    """Return rows at a distance of their own from one, no two elements alike.
-
-    Below one, and in every second row above it if anything is.
-    """
-    if torch.finfo(tensor.dtype).eps > torch.finfo(torch.float32).eps or tensor.ndim == 0:
-        return tensor
-    has_larger = any(bool((part > 1).any()) for part in parts_of(tensor))
-    generator, (near, far) = generator_of(tensor), _BESIDE_EXPONENTS
-
-    def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-        share = torch.rand(values.shape, generator=generator, device=values.device)
-        distance = torch.exp2(near + (far - near) * drawn) * (0.5 + 0.5 * share)
-        if has_larger:
-            place = torch.arange(len(values), device=values.device)[:, None]
-            distance = torch.where(place % 2 == 1, -distance, distance)
-        return 1.0 - distance.to(values.dtype)
-
-    return by_row(tensor, moved)
 
 
 def _near_zero(tensor: torch.Tensor) -> torch.Tensor:
@@ -381,7 +359,7 @@ CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
     Distribution.NEGATIVE: _negative,
     Distribution.NEAR_ONE: _near_one,
     Distribution.NEAR_ZERO: _near_zero,
-    Distribution.BESIDE_ONE: _beside_one,
+    Distribution.BESIDE_ONE: beside_one,
     Distribution.ABSOLUTE: absolute,
 }
 """What becomes of a tensor; LARGE, OUTLIERS, FEW and those of parameters and of integers are

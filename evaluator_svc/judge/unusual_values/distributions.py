@@ -16,11 +16,11 @@ import torch
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
-from evaluator_svc.judge.reference.integer_overflows import IntegerOverflows
 from evaluator_svc.judge.tensors.equal_parts import equal_parts, one_part, twice
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import all_finite, rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
+from evaluator_svc.judge.unusual_values.beside_values import beside_zero
 from evaluator_svc.judge.unusual_values.bounds import with_bounds
 from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.unusual_values.changed_values import (
@@ -40,7 +40,10 @@ from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weig
 from evaluator_svc.judge.unusual_values.level_slices import has_levels, with_level_slices
 from evaluator_svc.judge.unusual_values.marks import find_marks, with_marks
 from evaluator_svc.judge.unusual_values.small_slices import small_slices, with_small_slices
-from evaluator_svc.judge.unusual_values.unusual_integers import with_large_integers
+from evaluator_svc.judge.unusual_values.unusual_integers import (
+    find_integers,
+    with_unusual_integers,
+)
 from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, with_unusual_places
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
@@ -72,7 +75,9 @@ def with_distribution(
         return input_set
     if distribution in _OF_MANY and not prepared.combines_many:
         return input_set
-    if distribution is Distribution.BESIDE_ONE and not prepared.takes_logarithms:
+    if distribution is Distribution.BESIDE_ONE and not (
+        prepared.takes_logarithms or prepared.keeps_small
+    ):
         return input_set
     if distribution is Distribution.MAGNITUDES and prepared.multiplies_many:
         return input_set  # the product of some overflows, where that of all up to them vanished
@@ -87,6 +92,8 @@ def with_distribution(
         # Tables of sines and the like repeat themselves in some pattern, which single places break.
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
     change = _change_of(distribution, prepared.large_sign or 1.0)
+    if distribution is Distribution.BESIDE_ONE and prepared.keeps_small:
+        change = beside_zero
     uses = prepared.float_uses if distribution is Distribution.SPARSE else None
     if uses is not None and uses.asks_signs:
         change = sparse_with_signs
@@ -106,29 +113,8 @@ def with_distribution(
 
 def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     if prepared.any_integer_sign is None:
-        ordinary = prepared.shared_set(PREPARATION_SEED)
-        signed = with_large_integers(prepared, ordinary, any_sign=True)
-        prepared.any_integer_sign = signed is not ordinary and _is_defined(prepared, signed)
-        prepared.defined.whole_integer_types = _takes_whole_types(prepared, ordinary)
-    return with_large_integers(
-        prepared,
-        input_set,
-        any_sign=prepared.any_integer_sign,
-        is_whole_type=prepared.defined.whole_integer_types,
-    )
-
-
-def _takes_whole_types(prepared: PreparedWorkload, ordinary: InputSet) -> bool:
-    """Return whether nothing overflows, or is rounded, if integers have all bits of their type."""
-    if not prepared.is_whole:
-        return False
-    any_sign = bool(prepared.any_integer_sign)
-    whole = with_large_integers(prepared, ordinary, any_sign=any_sign, is_whole_type=True)
-    if whole is ordinary:
-        return False
-    with IntegerOverflows() as overflows:
-        is_defined = _is_defined(prepared, whole)
-    return is_defined and not overflows.found
+        find_integers(prepared, partial(_is_defined, prepared))
+    return with_unusual_integers(prepared, input_set)
 
 
 def _with_extremes(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:

@@ -38,7 +38,7 @@ _FAR_FROM_ONE: Final = 0.5
 
 
 def large_integers(
-    tensor: torch.Tensor, *, any_sign: bool = False, is_whole_type: bool = False
+    tensor: torch.Tensor, *, any_sign: bool = False, spare_bits: int | None = None
 ) -> torch.Tensor:
     """Return integers of random sizes, from the usual to the largest.
 
@@ -47,13 +47,16 @@ def large_integers(
     Args:
         tensor: Ordinary values.
         any_sign: Whether signs are drawn; else each element keeps its own.
-        is_whole_type: Whether numbers may be as large as their type holds; else the sum of two is
-            within it.
+        spare_bits: How many bits of their type are left; None: so many that what a reference
+            computes of a few of them is within it.
     """
     any_sign &= torch.iinfo(tensor.dtype).min < 0
     most = torch.iinfo(tensor.dtype).max
-    if not is_whole_type:
+    is_whole_type = spare_bits is not None
+    if spare_bits is None:
         most = min(most, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
+    else:
+        most >>= spare_bits
     # One more: a share of one unit is added.
     usual = max(int(tensor.max()), -int(tensor.min()), 1) + is_whole_type
     room = (most // usual).bit_length() - 1
