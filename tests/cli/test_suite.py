@@ -48,7 +48,7 @@ def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["show", "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["tasks"] == 1
     assert command.main(["show"], standalone_mode=False) == 0
-    assert "of 1 tasks" in capsys.readouterr().out
+    assert "of 1 task\n" in capsys.readouterr().out
     out = ["--out", str(folder / "out.html")]
     assert command.main(["report", "small", *out], standalone_mode=False) == 0
     assert command.main(["export", "--out", str(folder / "out")], standalone_mode=False) == 0
@@ -56,7 +56,7 @@ def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"results.csv", "results.json", "eval_results.json"} <= written
     capsys.readouterr()
     assert command.main(["compare", "small", "small"], standalone_mode=False) == 0
-    assert "small against small, 1 tasks that both have" in capsys.readouterr().out
+    assert "small against small, 1 task that both have" in capsys.readouterr().out
     assert command.main(["matrix", "small", "small"], standalone_mode=False) == 0
     assert "small (null)" in capsys.readouterr().out
     assert command.main(["delete", "small"], standalone_mode=False) == 0
