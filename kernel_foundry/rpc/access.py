@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import grpc
 
@@ -99,16 +99,27 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         if handler is None or role is None:
             return handler
         token: Token | None = None
-        if self._tokens is not None:
-            try:
-                token = self._tokens.bearer(_presented(handler_call_details), role)
-            except KernelFoundryError as error:
-                self._audit.note(who="", method=method, request_id="", outcome=error.code.name)
-                return _refusing(handler, error, method)
-        return self._noted(handler, method, token)
+        shown, tokens = _shown(handler_call_details), self._tokens
+        if tokens is None:
+            return self._noted(handler, method, token, lambda: None)
+        try:
+            token = tokens.bearer(shown, role)
+        except KernelFoundryError as error:
+            self._audit.note(who="", method=method, request_id="", outcome=error.code.name)
+            return _refusing(error, method)
+        return self._noted(handler, method, token, lambda: tokens.bearer(shown, role))
 
-    def _noted(self, handler: "_Handler", method: str, token: Token | None) -> "_Handler":
-        """The handler within quotas, with a line in the audit log at each call's end."""
+    def _noted(
+        self, handler: "_Handler", method: str, token: Token | None, check: Callable[[], object]
+    ) -> "_Handler":
+        """The handler within quotas, with a line in the audit log at each call's end.
+
+        Args:
+            handler: The method's.
+            method: Its name.
+            token: Who calls.
+            check: Raises once the caller may call no longer: a stream may outlive a token.
+        """
         who = "" if token is None else f"{token.name} ({token.id})"
 
         def note(request: Any, outcome: str) -> None:
@@ -136,9 +147,13 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
             outcome = _CANCELLED
             try:
-                async with self._within_quotas(token, method, request) as answered:
-                    async for answer in streaming(request, context):
+                async with (
+                    self._within_quotas(token, method, request) as answered,
+                    contextlib.aclosing(streaming(request, context)) as answers,
+                ):
+                    async for answer in answers:
                         answered(answer)
+                        check()
                         yield answer
                 outcome = _OK
             except KernelFoundryError as error:
@@ -166,18 +181,18 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             yield call.answered
 
 
-def _refusing(handler: "_Handler", error: KernelFoundryError, method: str) -> "_Handler":
-    """A handler of the same kind that reads nothing and answers with the error."""
+def _refusing(error: KernelFoundryError, method: str) -> "_Handler":
+    """A handler for any method that reads nothing and answers with the error.
 
-    async def refuse(_request: Any, context: Any) -> NoReturn:
-        await abort(context, error, method)
+    As a stream of requests: of any other kind a request is received whole before the handler is
+    asked, tens of megabytes of whom nobody knows.
+    """
 
-    async def refuse_stream(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def refuse(_requests: Any, context: Any) -> AsyncIterator[Any]:
         await abort(context, error, method)
         yield  # never reached: it makes this a stream
 
-    refusing = wrapped(handler, refuse, refuse_stream, reads=False)
-    return refusing or grpc.stream_stream_rpc_method_handler(refuse_stream)  # reflection
+    return grpc.stream_stream_rpc_method_handler(refuse)
 
 
 def _request_id(request: Any) -> str:
@@ -189,7 +204,7 @@ def _request_id(request: Any) -> str:
     return ""
 
 
-def _presented(details: grpc.HandlerCallDetails) -> str:
+def _shown(details: grpc.HandlerCallDetails) -> str:
     for key, value in details.invocation_metadata or ():
         if key == "authorization" and isinstance(value, str) and value.startswith(_BEARER):
             return value.removeprefix(_BEARER)

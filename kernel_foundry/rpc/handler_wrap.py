@@ -9,18 +9,15 @@ _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
-def wrapped(
-    handler: "_Handler", unary: Any, stream: Any, *, reads: bool = True
-) -> "_Handler | None":
+def wrapped(handler: "_Handler", unary: Any, stream: Any) -> "_Handler | None":
     """Return a handler of a kind as another, by one of two functions; None: it is neither kind.
 
     Args:
         handler: The other.
         unary: Answers where that one gives one answer.
         stream: Answers where its answers stream.
-        reads: Whether requests are read.
     """
-    read = handler.request_deserializer if reads else None
+    read = handler.request_deserializer
     if handler.unary_unary is not None:
         return grpc.unary_unary_rpc_method_handler(
             unary, request_deserializer=read, response_serializer=handler.response_serializer

@@ -1,14 +1,17 @@
 """Bearer tokens: who may call what, until when. A file keeps their hashes, never the tokens."""
 
+import fcntl
 import hashlib
 import hmac
 import json
+import math
 import os
 import re
 import secrets
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from pathlib import Path
@@ -81,7 +84,12 @@ class TokenFile:
             status = self._path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         except FileNotFoundError:
+            self._tokens, self._stamp = {}, None  # who takes the file away ends all tokens
             return ()
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"{self._path} cannot be read: {error.strerror}", field="tokens"
+            ) from error
         if stamp != self._stamp:
             self._tokens = {token.id: token for token in _read(self._path)}
             self._stamp = stamp
@@ -108,9 +116,12 @@ class TokenFile:
             at_once: Of its user's calls on devices at the same time.
 
         Raises:
-            InvalidArgumentError: the name is none, or the file cannot be written.
+            InvalidArgumentError: the name is none, the days are no number, or the file cannot be
+                written.
         """
         check_name(name, "name")
+        if not math.isfinite(days):
+            raise InvalidArgumentError(f"{days} days: expected a number", field="days")
         secret, created_s = secrets.token_hex(32), time.time()
         token = Token(
             id=secrets.token_hex(4),
@@ -123,7 +134,8 @@ class TokenFile:
             most_usd=usd,
             most_at_once=at_once,
         )
-        _write(self._path, (*self.tokens(), token))
+        with _alone(self._path):
+            _write(self._path, (*self.tokens(), token))
         return f"kf_{token.id}_{secret}"
 
     def revoke(self, token_id: str) -> Token:
@@ -132,11 +144,12 @@ class TokenFile:
         Raises:
             InvalidArgumentError: there is none of that id.
         """
-        tokens = {token.id: token for token in self.tokens()}
-        if token_id not in tokens:
-            raise InvalidArgumentError(f"no token {token_id!r} in {self._path}", field="id")
-        tokens[token_id] = replace(tokens[token_id], is_revoked=True)
-        _write(self._path, tuple(tokens.values()))
+        with _alone(self._path):
+            tokens = {token.id: token for token in self.tokens()}
+            if token_id not in tokens:
+                raise InvalidArgumentError(f"no token {token_id!r} in {self._path}", field="id")
+            tokens[token_id] = replace(tokens[token_id], is_revoked=True)
+            _write(self._path, tuple(tokens.values()))
         return tokens[token_id]
 
     def bearer(self, text: str, least: Role, clock: Callable[[], float] = time.time) -> Token:
@@ -190,9 +203,9 @@ def _token(entry: Any) -> Token:
     texts = (token.id, token.name, token.sha256)
     numbers = (token.created_unix_s, token.expires_unix_s)
     if not all(isinstance(text, str) for text in texts) or not all(
-        isinstance(number, int | float) for number in numbers
+        isinstance(number, int | float) and math.isfinite(number) for number in numbers
     ):
-        raise TypeError("a field has another type")
+        raise TypeError("a field has another type, or is no number")
     Role[token.role.upper()]
     if not isinstance(token.is_revoked, bool):
         raise TypeError("is_revoked is no truth value")
@@ -206,11 +219,26 @@ def _token(entry: Any) -> Token:
     return token
 
 
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from changing the file: who reads an old one would undo a revocation."""
+    descriptor = -1
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
     part = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Only its owner may read a file that mkstemp makes; whole or not at all.
         descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -219,6 +247,8 @@ def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     except OSError as error:
         if part:
             Path(part).unlink(missing_ok=True)
-        raise InvalidArgumentError(
-            f"{path} cannot be written: {error.strerror}", field="tokens"
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{path} cannot be written: {error.strerror}", field="tokens")

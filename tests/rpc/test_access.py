@@ -1,13 +1,16 @@
 """Who may call a service: tokens, roles, TLS. Hostile clients: `test_hostile_clients.py`."""
 
+import asyncio
 import datetime
 import ipaddress
 import json
 import stat
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -45,6 +48,8 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.contract.archive_entries import candidate_of, verdict_on
+from tests.domain_values import run_spec
 
 LOOPBACK = "127.0.0.1:0"
 ONCE = CallOptions(retry=RetryPolicy(attempts=1), quick_deadline_s=10.0, work_deadline_s=10.0)
@@ -143,6 +148,70 @@ async def test_removing_needs_the_highest_role(
         with pytest.raises(UnauthenticatedError):
             await anext(archive.watch("any"))
         await archive.close()
+
+
+async def test_a_stream_ends_with_its_token(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said after a revocation is not for whom was let in before it."""
+    token = tokens.create("ada", Role.READ, 1)
+    audit = tmp_path / "audit.jsonl"
+    security = ServerSecurity(tokens=tmp_path / "tokens.json", audit_log=audit)
+    store, spec = FakeArchive(), run_spec("first")
+    await store.create_run(spec)
+
+    async def add(text: str) -> None:
+        candidate = candidate_of(text)
+        verdict = await verdict_on(spec.task, candidate)
+        await store.add("first", candidate, verdict, request_id=text)
+
+    await add("1")
+    async with running([archive_service(store)], LOOPBACK, security=security) as target:
+        monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", token)
+        archive = RemoteArchive(target, ONCE)
+        async with asyncio.timeout(20), aclosing(archive.watch("first")) as events:
+            assert (await anext(events)).sequence == 1
+            tokens.revoke(token.split("_")[1])
+            await add("2")
+            with pytest.raises(UnauthenticatedError):
+                await anext(events)
+        await archive.close()
+    (line,) = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert (line["who"][:4], line["outcome"]) == ("ada ", "UNAUTHENTICATED")
+
+
+async def test_without_the_file_no_token_is_valid(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever takes it away, or damages it, lets nobody in; those let in before neither."""
+    token = tokens.create("ada", Role.RUN, 1)
+    file = tmp_path / "tokens.json"
+    security = ServerSecurity(tokens=file)
+    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
+        async with calling(target, monkeypatch, TOKEN=token) as client:
+            assert (await client.evaluate(REQUEST)).passed
+            file.unlink()
+            with pytest.raises(UnauthenticatedError):
+                await client.evaluate(REQUEST)
+            file.mkdir()
+            with pytest.raises(InvalidArgumentError, match="tokens"):
+                await client.evaluate(REQUEST)
+
+
+async def test_what_is_refused_is_not_received(tmp_path: Path, tokens: TokenFile) -> None:
+    """A handler of one request would get it whole first, from anybody who sends megabytes."""
+    tokens.create("ada", Role.RUN, 1)
+    security = ServerSecurity(tokens=tmp_path / "tokens.json")
+    service = "/kernel_foundry.evaluator.v1.EvaluatorService"
+    async with (
+        running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target,
+        grpc.aio.insecure_channel(target) as channel,
+    ):
+        for method in ("EvaluateKernel", "SweepKernel"):
+            # The request is never sent: only who does not wait for it can answer.
+            call: Any = channel.stream_stream(f"{service}/{method}")(timeout=10)
+            async with asyncio.timeout(10):
+                assert await call.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 def test_every_method_has_a_role() -> None:
@@ -270,6 +339,25 @@ async def test_mutual_tls_lets_in_whom_the_authority_signed(
             assert isinstance(error, ServiceUnavailableError), environment
         error = await _error(target, monkeypatch, **ca, **shown(own))
         assert isinstance(error, UnauthenticatedError)
+
+
+def test_no_revocation_is_lost_to_a_token_that_is_made_meanwhile(tmp_path: Path) -> None:
+    """Two processes write the same file."""
+    path = tmp_path / "tokens.json"
+    ids = [TokenFile(path).create(f"n{i}", Role.READ, 1).split("_")[1] for i in range(20)]
+    with ThreadPoolExecutor(4) as threads:
+        for one in ids:
+            threads.submit(TokenFile(path).revoke, one)
+            threads.submit(TokenFile(path).create, "other", Role.READ, 1)
+    found = TokenFile(path).tokens()
+    assert {token.id for token in found if token.is_revoked} == set(ids)
+    assert len(found) == 40
+
+
+def test_a_token_ends_some_day(tokens: TokenFile) -> None:
+    """No number of days is reached never."""
+    with pytest.raises(InvalidArgumentError, match="days"):
+        tokens.create("ada", Role.READ, float("nan"))
 
 
 def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
