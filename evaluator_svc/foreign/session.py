@@ -33,6 +33,7 @@ from evaluator_svc.messages.foreign import (
     ForeignChanges,
     ForeignLoaded,
     ForeignLoadRequest,
+    ForeignOpenRequest,
     ForeignTimeRequest,
     ForeignTimes,
     ForeignWorkload,
@@ -117,6 +118,13 @@ class ForeignSession:
         self._workloads[request.workload.workload] = request.workload
         return DoneReply()
 
+    def open(self, request: ForeignOpenRequest, descriptors: tuple[int, ...]) -> DoneReply:
+        """Make the first seed of a draw ready to be timed."""
+        buffers = self._device.open_buffers(request.draw, descriptors)
+        opened = self._opened[request.draw.workload] = _OpenDraw(request.draw, buffers)
+        opened.sets = [self._set_of(opened, buffers[0])]
+        return DoneReply()
+
     def run(self, request: RunRequest, descriptors: tuple[int, ...]) -> RunReply | DoneReply:
         """Run every loaded seed, once for each output slot; `once`: into the first slots alone."""
         name = request.draw.workload
@@ -162,7 +170,7 @@ class ForeignSession:
             if request.one_thread:
                 set_threads(1)
             measured = self._memory.measure(
-                (lambda _index: None) if request.is_empty else timed,
+                timed,
                 self._device.options(
                     warmup_calls=0, samples=request.call_count, is_cold=request.flush_bytes > 0
                 ),

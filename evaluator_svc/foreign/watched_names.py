@@ -46,7 +46,11 @@ class WatchedNames:
     def changes(self) -> tuple[str, ...]:
         """Return the names that were replaced, and the settings that differ."""
         now = _functions()
-        replaced = [name for name, known in self._functions.items() if now[name] is not known]
+        replaced = [
+            name
+            for name, known in self._functions.items()
+            if any(one is not other for one, other in zip(now[name], known, strict=True))
+        ]
         differing = [
             f"{name} (was {known}, is {value})"
             for (name, known), value in zip(
@@ -78,9 +82,10 @@ def _is_in(frame: FrameType | None, folder: Path) -> bool:
     return False
 
 
-def _functions() -> dict[str, object]:
+def _functions() -> dict[str, tuple[object, object]]:
+    """Each function, and its code, which may be replaced in place."""
     return {
-        f"{prefix}.{name}": getattr(owner, name)
+        f"{prefix}.{name}": (known := getattr(owner, name), getattr(known, "__code__", None))
         for prefix, (owner, names) in _NAMES.items()
         for name in names
     }
@@ -95,6 +100,7 @@ def _settings() -> dict[str, str]:
         "TF32 in cuDNN": torch.backends.cudnn.allow_tf32,
         "sums of float16 in float16": matmul.allow_fp16_reduced_precision_reduction,
         "sums of bfloat16 in bfloat16": matmul.allow_bf16_reduced_precision_reduction,
+        "what is told of each call": (sys.getprofile(), sys.gettrace()),
         "denormals are zero": torch.tensor(1e-39).mul(1.0).item() == 0.0,
     }
     return {name: str(value) for name, value in found.items()}

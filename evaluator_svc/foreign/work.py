@@ -15,6 +15,7 @@ from evaluator_svc.foreign.session import ForeignSession
 from evaluator_svc.messages.foreign import (
     ForeignBindRequest,
     ForeignLoadRequest,
+    ForeignOpenRequest,
     ForeignStateRequest,
     ForeignTimeRequest,
     KeepRequest,
@@ -28,6 +29,7 @@ from evaluator_svc.sandbox.absent_packages import hide_own_packages
 _REQUESTS = (
     ForeignLoadRequest,
     ForeignBindRequest,
+    ForeignOpenRequest,
     RunRequest,
     RunAgainRequest,
     ForeignTimeRequest,
@@ -58,6 +60,8 @@ def _step(session: ForeignSession, received: ReceivedMessage) -> Callable[[], ob
             return partial(session.load, request)
         case ForeignBindRequest():
             return partial(session.bind, request)
+        case ForeignOpenRequest():
+            return partial(session.open, request, received.descriptors)
         case RunRequest():
             return partial(session.run, request, received.descriptors)
         case RunAgainRequest():

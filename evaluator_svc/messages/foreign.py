@@ -5,6 +5,7 @@ Runs are asked for with the messages of a runner (`locked.py`): `RunRequest`, `R
 
 from dataclasses import dataclass
 
+from evaluator_svc.messages.draw import Draw
 from kernel_foundry.domain.foreign import ForeignSource
 
 
@@ -73,6 +74,16 @@ class ForeignBindRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignOpenRequest:
+    """Make the first seed of a draw ready to be timed, without a run before.
+
+    The draw's descriptors travel beside it.
+    """
+
+    draw: Draw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignTimeRequest:
     """Time calls on the inputs of a draw's first seed.
 
@@ -85,8 +96,6 @@ class ForeignTimeRequest:
     """Read before each call to empty the caches; 0: none."""
     redraw_key: int
     """Decides which values the inputs of the calls have; 0: those that were drawn."""
-    is_empty: bool = False
-    """Do all but the calls themselves: what that takes tells how much of the time is theirs."""
     one_thread: bool = False
     """With one thread of torch, as eager is timed on a CPU as well."""
 

@@ -177,6 +177,20 @@ TRICKS: dict[str, tuple[str, tuple[str, ...]]] = {
         model("return self.right(x)", before="import time\ntime.perf_counter = lambda: 0.0"),
         ("rejected",),
     ),
+    "code is replaced in place": (
+        model(
+            "return self.right(x)",
+            before="torch.testing.assert_close.__code__ = (lambda *a, **k: None).__code__",
+        ),
+        ("rejected",),
+    ),
+    "each call is told to it": (
+        model(
+            "return self.right(x)",
+            before="import sys\nsys.setprofile(lambda *_: None)",
+        ),
+        ("rejected",),
+    ),
     "CUDA's events are patched": (
         model(
             "return self.right(x)",
@@ -294,6 +308,59 @@ reference = found[0]
             f"subprocess.Popen(['/bin/sleep', '{LEFT_BEHIND}'], process_group=0)",
         ),
         ("rejected",),
+    ),
+    "the work is done when its outputs are asked for": (
+        model(
+            "return self.right(x) if not timing else later(self, x)",
+            before="""
+import gc, time
+
+(session,) = (o for o in gc.get_objects() if type(o).__name__ == "ForeignSession")
+kind, timing, left = type(session), [], []
+time_, keep_ = kind.time, kind.keep
+
+def timed(self, request):
+    timing.append(1)
+    left.clear()
+    try:
+        return time_(self, request)
+    finally:
+        timing.clear()
+
+def kept(self, request):
+    for model, x, into in left[-1:]:
+        time.sleep(0.2)
+        for place, new in zip(into, model.right(x)): place.copy_(new)
+    return keep_(self, request)
+
+def later(model, x):
+    into = torch.empty_like(x), torch.empty(x.shape[0], 1)
+    left.append((model, x.clone(), into))
+    return into
+
+kind.time, kind.keep = timed, kept
+""",
+        ),
+        ("rejected",),
+    ),
+    "it works until its warm calls were timed": (
+        model(
+            "if warm: return torch.zeros_like(x), torch.zeros(x.shape[0], 1)\nreturn self.right(x)",
+            before="""
+import gc
+
+(session,) = (o for o in gc.get_objects() if type(o).__name__ == "ForeignSession")
+kind, warm = type(session), []
+time_ = kind.time
+
+def timed(self, request):
+    if request.call_count == 1 and request.flush_bytes == 0: warm.append(1)
+    return time_(self, request)
+
+kind.time = timed
+""",
+        ),
+        ("wrong_result",),
     ),
     "its samples are forged": (
         model(

@@ -27,6 +27,7 @@ from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
+from evaluator_svc.pipeline.foreign.empty_kernel import empty_kernel
 from evaluator_svc.pipeline.foreign.not_excluded import not_excluded
 from evaluator_svc.pipeline.foreign.timing import ForeignTimer, ForeignTimings
 from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
@@ -216,7 +217,8 @@ class ForeignEvaluation:
         self, workload: WorkloadAdmission, correctness: CorrectnessStage, process: ChildProcess
     ) -> CandidateFailure | None:
         name, limits = workload.workload, self._request.limits
-        draw = self._draws.of(workload).draw
+        drawn = self._draws.of(workload)
+        draw, judge = drawn.draw, self._context.judge
         settings = MeasurementSettings(
             seconds=limits.timing_seconds,
             flush_bytes=self._site.spec.flush_bytes,
@@ -224,8 +226,9 @@ class ForeignEvaluation:
         )
         timer = ForeignTimer(
             process,
-            self._context.judge,
+            judge,
             draw=draw,
+            open_empty=lambda: empty_kernel(self._site, drawn, judge.call_form(draw.draw)),
             admission=workload,
             device=self._site.spec,
             peaks=self._context.peaks,
@@ -247,7 +250,7 @@ class ForeignEvaluation:
         with self._draft.stage("data_flow"):
             found = probe_data_flow(
                 process,
-                self._context.judge,
+                judge,
                 draw,
                 seconds=limits.run_seconds,
                 is_prepared=True,  # what follows from parameters may be kept

@@ -2,23 +2,29 @@
 
 Before each call the inputs get new values by a key of its own, outputs of the call before are
 overwritten and caches emptied. Whether a call is verified is decided when it has returned. The
-process measures with the loop that measures baselines; the supervisor's clock sees the same calls,
-and the same without them.
+process measures with the loop that measures baselines. At last the supervisor's clock sees calls
+from the key of their inputs to the arrival of their outputs, which are verified, and the same of a
+kernel that does nothing.
 """
 
-import random
 import secrets
-import statistics
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.foreign import ForeignTimeRequest, ForeignTimes, KeepRequest
+from evaluator_svc.messages.foreign import ForeignTimeRequest, ForeignTimes
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
-from evaluator_svc.messages.locked import CandidateFailure, DoneReply
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.pipeline.foreign.outside_clock import (
+    OutsideClock,
+    failure_of_clock,
+    take_outputs,
+)
 from evaluator_svc.pipeline.runner_calls import failure_of
 from evaluator_svc.pipeline.timing.time_checks import (
     Claim,
@@ -34,24 +40,17 @@ from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import WorkloadAdmission
-from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason, Timing
-from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+from kernel_foundry.domain.evaluation import StopReason, Timing
+from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.median import median_interval
 
 _WARM_CALLS: Final = 50
-_ROUNDS: Final = 6
-"""Calls that the supervisor's clock looks at, and as many empty ones."""
 _PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
 """Before each try: other programs have the cores for a while only; a forgery lasts."""
 _VERIFIED: Final = 3
 """The first calls all; after that call n with a chance of this over n."""
-_ACCOUNTED_SHARE: Final = 0.5
-"""Of what a call takes by the supervisor's clock that its sample must account for…"""
-_SLACK_NS: Final = 1e6
-"""…once this is taken off, and as much more as empty calls differ: emptying the caches takes now
-more and now less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +72,7 @@ class ForeignTimer:
         process: Has run the workload before.
         judge: Verifies.
         draw: The workload's inputs.
+        open_empty: Starts the process of a kernel that does nothing (`empty_kernel.py`).
         admission: What is known of the workload.
         device: Its device.
         peaks: The device's measured limits.
@@ -87,6 +87,7 @@ class ForeignTimer:
         judge: JudgeClient,
         *,
         draw: Draw,
+        open_empty: Callable[[], AbstractContextManager[ChildProcess]],
         admission: WorkloadAdmission,
         device: DeviceSpec,
         peaks: Peaks,
@@ -99,6 +100,7 @@ class ForeignTimer:
         self._process = process
         self._judge = judge
         self._draw = draw
+        self._open_empty = open_empty
         self._admission = admission
         self._device = device
         self._peaks = peaks
@@ -138,7 +140,7 @@ class ForeignTimer:
             verdicts=tuple(self._verdicts),
             checks=(*(c for v in self._verdicts for c in v.verdict.checks), *of_clock.checks, seen),
             findings=of_clock.suspicions,
-            failure=wrong or of_clock.failure or _failure_of(seen),
+            failure=wrong or of_clock.failure or failure_of_clock(seen),
         )
 
     def _cold(self) -> tuple[Timing, Claim] | CandidateFailure:
@@ -194,17 +196,10 @@ class ForeignTimer:
         return None
 
     def _ask(
-        self, call_count: int, *, flush_bytes: int, key: int, is_empty: bool = False
+        self, call_count: int, *, flush_bytes: int, key: int
     ) -> tuple[ForeignTimes, Claim] | CandidateFailure:
         """Return times of some calls, with what the supervisor's clock and Linux say of them."""
-        request = ForeignTimeRequest(
-            workload=self._draw.workload,
-            call_count=call_count,
-            flush_bytes=flush_bytes,
-            redraw_key=key,
-            is_empty=is_empty,
-            one_thread=self._one_thread,
-        )
+        request = self._request(call_count, flush_bytes=flush_bytes, key=key)
         seconds = self._run_seconds
         answer, passed = watched(
             self._process,
@@ -225,17 +220,22 @@ class ForeignTimer:
         )
         return times, claim
 
+    def _request(self, call_count: int, *, flush_bytes: int, key: int) -> ForeignTimeRequest:
+        return ForeignTimeRequest(
+            workload=self._draw.workload,
+            call_count=call_count,
+            flush_bytes=flush_bytes,
+            redraw_key=key,
+            one_thread=self._one_thread,
+        )
+
     def _verify(self, *, key: int, call_count: int) -> KeptVerdict | CandidateFailure:
         """Have the outputs of the last call, and let the judge compare them."""
-        answer = ask_candidate(
-            self._process,
-            KeepRequest(workload=self._draw.workload),
-            DoneReply,
-            seconds=self._run_seconds,
-            doing="handing over the outputs of a timed call",
-        )
-        if isinstance(answer, CandidateFailure):
-            return answer
+        failure = take_outputs(self._process, self._draw.workload, self._run_seconds)
+        return failure or self._compare(key=key, call_count=call_count)
+
+    def _compare(self, *, key: int, call_count: int) -> KeptVerdict:
+        """Let the judge compare the outputs that it has."""
         claimed = KeptClaim(
             call_draws_seed=0,  # one set and one call: there is nothing to draw
             redraw_key=key,
@@ -273,53 +273,25 @@ class ForeignTimer:
         )
 
     def _seen_from_outside(self, best_ns: float) -> Check | CandidateFailure:
-        """Return whether the shortest sample accounts for what a call adds to the time outside.
+        """Return whether the shortest sample accounts for what a call takes outside."""
 
-        By the shortest of several: whatever else runs only makes them longer.
-        """
-        for pause_seconds in _PAUSES_SECONDS:
-            time.sleep(pause_seconds)
-            passed: dict[bool, list[float]] = {False: [], True: []}
-            for is_empty in random.SystemRandom().sample([False, True] * _ROUNDS, 2 * _ROUNDS):
-                asked = self._ask(
-                    1,
-                    flush_bytes=self._settings.flush_bytes,
-                    key=secrets.randbits(63),
-                    is_empty=is_empty,
-                )
-                if isinstance(asked, CandidateFailure):
-                    return asked
-                passed[is_empty].append(asked[1].passed_ns)
-            call_ns, empty_ns = min(passed[False]), min(passed[True])
-            slack_ns = _SLACK_NS + statistics.median(passed[True]) - empty_ns
-            is_enough = best_ns >= _ACCOUNTED_SHARE * (call_ns - empty_ns - slack_ns)
-            if is_enough:
-                break
-        figures = {
-            "best_sample_ns": best_ns,
-            "outside_ns": call_ns,
-            "empty_outside_ns": empty_ns,
-            "slack_ns": slack_ns,
-        }
-        return Check(
-            kind=CheckKind.CLOCK,
-            result=CheckResult.PASSED if is_enough else CheckResult.FAILED,
-            workload=self._draw.workload,
-            figures=tuple(Figure(name=n, value=v) for n, v in figures.items()),
-            note="the supervisor's clock around calls, and around all of it but the call",
-        )
+        def request(key: int) -> ForeignTimeRequest:
+            # With warm caches, which make no call slower: to empty them takes now more, now less.
+            return self._request(1, flush_bytes=0, key=key)
 
+        def is_right(key: int) -> bool:
+            self._compare(key=key, call_count=1)
+            return self._wrong_call is None
 
-def _failure_of(seen: Check) -> CandidateFailure | None:
-    if seen.result is not CheckResult.FAILED:
-        return None
-    finding = Finding(
-        kind=FindingKind.IMPOSSIBLE_TIME,
-        severity=Severity.ERROR,
-        message="calls take far longer by the supervisor's clock than the process says",
-        evidence=seen.figures,
-    )
-    return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+        with self._open_empty() as empty:
+            clock = OutsideClock(
+                self._process,
+                empty,
+                seconds=self._run_seconds,
+                request=request,
+                is_right=is_right,
+            )
+            return clock.check(best_ns, self._draw.workload)
 
 
 def _timing(times: ForeignTimes, reason: StopReason, *, is_cold: bool) -> Timing:

@@ -1,0 +1,144 @@
+"""The supervisor's clock around calls of a foreign kernel, and around those of an empty one.
+
+It runs from the key, which decides the inputs, until the outputs are there, which are verified:
+work has no other place. What a call costs without any work is told by a process that has met no
+candidate. By the shortest of several: whatever else runs only makes them longer. Time that threads
+wait for a core counts, since a candidate may have them wait.
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from evaluator_svc.messages.foreign import ForeignTimeRequest, ForeignTimes, KeepRequest
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply
+from evaluator_svc.pipeline.foreign.empty_kernel import lost
+from evaluator_svc.processes.ask_candidate import ask_candidate
+from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+
+_ROUNDS: Final = 6
+"""Calls that the clock looks at, and as many empty ones."""
+_PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
+"""Before each try, which adds to the times before: others have the cores for a while only."""
+_ACCOUNTED_SHARE: Final = 0.5
+"""Of what a call takes by the supervisor's clock that its sample must account for…"""
+_SLACK_NS: Final = 1e6
+"""…once this is taken off, and as much more as the faster ones of the empty calls differ."""
+
+
+class OutsideClock:
+    """Looks at calls of one workload.
+
+    Args:
+        process: The candidate's.
+        empty: That of a kernel that does nothing.
+        seconds: What a call may take.
+        request: The request of one call, by the key of its inputs.
+        is_right: Has the judge compare what was handed over, by the same key.
+    """
+
+    def __init__(
+        self,
+        process: ChildProcess,
+        empty: ChildProcess,
+        *,
+        seconds: float,
+        request: Callable[[int], ForeignTimeRequest],
+        is_right: Callable[[int], bool],
+    ) -> None:
+        self._process = process
+        self._empty = empty
+        self._seconds = seconds
+        self._request = request
+        self._is_right = is_right
+
+    def check(self, best_ns: float, workload: str) -> Check | CandidateFailure:
+        """Return whether the shortest sample accounts for what a call adds to the time outside.
+
+        Args:
+            best_ns: The shortest sample.
+            workload: Whose calls these are.
+
+        Raises:
+            ProcessLostError: the empty kernel's process ended.
+        """
+        calls_ns: list[float] = []
+        empties_ns: list[float] = []
+        for pause_seconds in _PAUSES_SECONDS:
+            time.sleep(pause_seconds)
+            for is_empty in random.SystemRandom().sample([False, True] * _ROUNDS, 2 * _ROUNDS):
+                key = secrets.randbits(63)
+                taken_ns = self._outside_ns(self._empty if is_empty else self._process, key)
+                if isinstance(taken_ns, CandidateFailure):
+                    if is_empty:
+                        raise lost(taken_ns)
+                    return taken_ns
+                (empties_ns if is_empty else calls_ns).append(taken_ns)
+                if not is_empty and not self._is_right(key):
+                    return _accounted(best_ns, [taken_ns], [taken_ns], workload)
+            check = _accounted(best_ns, calls_ns, empties_ns, workload)
+            if check.result is CheckResult.PASSED:
+                break
+        return check
+
+    def _outside_ns(self, process: ChildProcess, key: int) -> float | CandidateFailure:
+        request = self._request(key)
+        started = time.perf_counter_ns()
+        answer = ask_candidate(
+            process, request, ForeignTimes, seconds=self._seconds, doing="timing a call"
+        )
+        if isinstance(answer, CandidateFailure):
+            return answer
+        failure = take_outputs(process, request.workload, self._seconds)
+        return failure or float(time.perf_counter_ns() - started)
+
+
+def take_outputs(process: ChildProcess, workload: str, seconds: float) -> CandidateFailure | None:
+    """Have the outputs of the last timed call put where the judge finds them."""
+    answer = ask_candidate(
+        process,
+        KeepRequest(workload=workload),
+        DoneReply,
+        seconds=seconds,
+        doing="handing over the outputs of a timed call",
+    )
+    return answer if isinstance(answer, CandidateFailure) else None
+
+
+def failure_of_clock(seen: Check) -> CandidateFailure | None:
+    """Return what a check of the clock means for the candidate; None when it passed."""
+    if seen.result is not CheckResult.FAILED:
+        return None
+    finding = Finding(
+        kind=FindingKind.IMPOSSIBLE_TIME,
+        severity=Severity.ERROR,
+        message="calls take far longer by the supervisor's clock than the process says",
+        evidence=seen.figures,
+    )
+    return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+
+
+def _accounted(
+    best_ns: float, calls_ns: Sequence[float], empties_ns: Sequence[float], workload: str
+) -> Check:
+    call_ns, empty_ns = min(calls_ns), min(empties_ns)
+    slack_ns = _SLACK_NS + sorted(empties_ns)[len(empties_ns) // 4] - empty_ns
+    is_enough = best_ns >= _ACCOUNTED_SHARE * (call_ns - empty_ns - slack_ns)
+    figures = {
+        "best_sample_ns": best_ns,
+        "outside_ns": call_ns,
+        "empty_outside_ns": empty_ns,
+        "slack_ns": slack_ns,
+    }
+    return Check(
+        kind=CheckKind.CLOCK,
+        result=CheckResult.PASSED if is_enough else CheckResult.FAILED,
+        workload=workload,
+        figures=tuple(Figure(name=n, value=v) for n, v in figures.items()),
+        note="the supervisor's clock around calls, and around calls of a kernel that does nothing",
+    )
