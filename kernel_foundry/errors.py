@@ -171,7 +171,7 @@ class PermissionDeniedError(KernelFoundryError):
 
 
 class MalformedAnswerError(KernelFoundryError):
-    """A service answered with bytes that are no message of the contract, or too large a one."""
+    """A service answered with what is no message of the contract, or says what no service can."""
 
     reason = "MALFORMED_ANSWER"
 

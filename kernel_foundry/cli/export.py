@@ -10,8 +10,9 @@ from rich.table import Column, Table
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.domain.name import file_stem
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.errors import ExportRefusedError
+from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
 from kernel_foundry.sdk.export.export import Exported, export_runs, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 
@@ -66,7 +67,9 @@ def command(
         chosen = runs or ("",)
         names = [foundry.ask_archive(lambda a, r=run: a.get_run(r)) for run in chosen]  # type: ignore[misc]
         task = names[0].spec.task.name
-        path = out or Path(TARGETS[target].file.format(task=task.replace("-", "_")))
+        path = out or Path(TARGETS[target].file.format(task=file_stem(task)))
+        if out is None and path.is_symlink():
+            raise InvalidArgumentError(f"{path} is a link: name the file with --out", field="out")
         try:
             exported = export_runs(
                 foundry, chosen, module=path.stem, target=target, problem=problem

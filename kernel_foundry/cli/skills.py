@@ -49,6 +49,7 @@ def install(agents: tuple[str, ...], user: bool, to: Path | None, replace: bool)
     named = [AGENTS[agent] for agent in agents or _USUAL]
     folders = [Path.home() / one.user if user else Path(one.project) for one in named]
     for folder in [to] if to is not None else folders:
-        for path in install_skills(folder, replaces=replace):
+        project = None if user or to is not None else Path.cwd()
+        for path in install_skills(folder, replaces=replace, project=project):
             print_text(path)
     return 0

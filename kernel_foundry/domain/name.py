@@ -16,7 +16,13 @@ LONGEST_WORKLOAD: Final = 1000
 """Of a workload's name, which lists its sizes."""
 _SHOWN: Final = 80
 
+_NO_WORD: Final = re.compile(r"\W+")
 _BLANKS: Final = re.compile("[\\s\u2800]{2}|[^\\S ]|\u2800|^\\s|\\s$")
+
+
+def file_stem(name: str) -> str:
+    """Return what a file may be called for a name of whatever kind: its letters, digits and _."""
+    return _NO_WORD.sub("_", name)[:LONGEST_NAME] or "_"
 
 
 def check_name(text: str, field: str, longest: int = LONGEST_NAME) -> None:

@@ -38,8 +38,8 @@ def records_in(content: bytes) -> tuple[bytes, ...]:
     if len(begins) > 1:
         raise ValueError(f"{len(begins)} of its lines assign {NAME}, expected one")
     texts = _texts(content, begins[0])
-    if not 0 < len(texts) <= _MOST_RECORDS:
-        raise ValueError(f"its {NAME} has {len(texts)} records, expected 1 to {_MOST_RECORDS}")
+    if not texts:
+        raise ValueError(f"its {NAME} has no records")
     records: list[bytes] = []
     left = _MOST_BYTES
     for text in texts:
@@ -63,6 +63,8 @@ def _texts(content: bytes, position: int) -> list[bytes]:
             pieces.append(token[1] or token[2] or b"")
             continue
         if pieces:
+            if len(texts) == _MOST_RECORDS:
+                raise ValueError(f"its {NAME} has more than {_MOST_RECORDS} records")
             texts.append(b"".join(pieces))
             pieces = []
         depth += {b"(": 1, b")": -1}.get(mark, 0)

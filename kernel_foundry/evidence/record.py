@@ -23,6 +23,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.canonical import canonical_json
 from kernel_foundry.evidence.python_literal import records_in
+from kernel_foundry.shown_value import shown
 
 FORMAT: Final = "kernel-foundry-evidence-1"
 
@@ -159,7 +160,7 @@ def _record(data: Any) -> EvidenceRecord:
         raise ValueError(f'it has no "format": "{FORMAT}"')
     if set(data) != set(_MEMBERS):
         odd = sorted(set(data) ^ set(_MEMBERS))[0]
-        raise ValueError(f"{odd!r} is {'unknown' if odd in data else 'missing'}")
+        raise ValueError(f"{shown(odd)} is {'unknown' if odd in data else 'missing'}")
     evaluation = from_plain(Evaluation, data["evaluation"], "evaluation")
     if evaluation.attestation is None:
         raise PlainError("evaluation.attestation: is missing")

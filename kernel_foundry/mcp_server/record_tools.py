@@ -59,7 +59,12 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             def found(foundry: Foundry) -> tuple[EvidenceRecord, ...]:
                 return (record_of_run(foundry, run),) if path is None else read_records(path)
 
-            records = (await worker.call(context, found))[:MOST_ITEMS]
+            records = await worker.call(context, found)
+            if len(records) > MOST_ITEMS:
+                raise ToolError(
+                    f"the file has {len(records)} records, and at most {MOST_ITEMS} are checked in "
+                    "one call: its user may run `kfoundry verify`"
+                )
             if run_again:
                 allowances.of(context).take(len(records))
             return [

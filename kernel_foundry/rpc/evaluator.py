@@ -13,6 +13,7 @@ from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1.evaluator_service_pb2_grpc import EvaluatorServiceStub
+from kernel_foundry.rpc.admission_names import require_names
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.rpc.verdict_identity import require_asked
 from kernel_foundry.wire.message import build, read_field
@@ -44,10 +45,16 @@ class RemoteEvaluator:
         return read_field(Capabilities, response, "capabilities")
 
     async def admit(self, task: Task, device: str = "") -> Admission:
-        """Run the reference, time baselines, derive the tolerance."""
+        """Run the reference, time baselines, derive the tolerance.
+
+        Raises:
+            MalformedAnswerError: the answer has names that no task and no device has.
+        """
         request = build(pb2.AdmitTaskRequest, task=task, device=device)
         response = await self._connection.work(self._stub.AdmitTask, request, repeatable=True)
-        return read_field(Admission, response, "admission")
+        admission = read_field(Admission, response, "admission")
+        require_names(admission)
+        return admission
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Never raises for a bad candidate.

@@ -109,21 +109,24 @@ def read_task(path: Path, *, admit_degenerate: bool = False) -> Task:
 
 def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise TaskInvalidError(
-                f"{path}: larger than {_MAX_FILE_BYTES} bytes, which is no task file",
-                file=str(path),
-            )
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MAX_FILE_BYTES + 1)  # what has no size may have no end
     except UnicodeDecodeError as error:
         raise TaskInvalidError(
             f"{path}: not UTF-8 text, save it as UTF-8: {error}", file=str(path)
         ) from error
     except OSError as error:
         raise TaskInvalidError(f"{path}: {error.strerror}", file=str(path)) from error
+    if len(text) > _MAX_FILE_BYTES:
+        raise TaskInvalidError(
+            f"{path}: larger than {_MAX_FILE_BYTES} bytes, which is no task file", file=str(path)
+        )
+    return text
 
 
 def _read_sidecar(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():  # a pipe would wait for whoever writes to it
+        raise TaskInvalidError(f"{path.name}: no plain file", file=str(path))
     try:
         content = read_yaml(_read_text(path))
     except PlainYamlError as error:

@@ -90,7 +90,9 @@ def test_what_makes_a_task_unusual_is_told(key: Ed25519PrivateKey) -> None:
         least_bits=4.0,
         admit_degenerate=True,
         constants=("x",),
+        training=False,
     )
+    assert "evaluation mode" in found["task setting training"]
     assert found["task setting tolerance"].startswith("rtol 0.5, atol 0.1, by hand")
     assert found["task setting least_bits"].startswith("4, ")
     assert "trivial answers" in found["task setting admit_degenerate"]

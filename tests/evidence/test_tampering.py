@@ -160,6 +160,13 @@ def test_a_signature_or_key_that_is_none_is_found(record: EvidenceRecord, public
         assert set(differing) >= {"digest", "signature"}
 
 
+def test_no_key_is_nobodys(record: EvidenceRecord):
+    """Also where a shell's variable for --key is empty."""
+    for odd in ("", "zz"):
+        keyless = _attestation(record, public_key=odd)
+        assert set(_differing(keyless, trusted=("",))) >= {"key", "signature"}
+
+
 def test_a_foreign_key_is_named(record: EvidenceRecord, public_key: str):
     """Content that somebody changed and signed again is whole, and theirs."""
     foreign = Ed25519PrivateKey.generate()

@@ -49,6 +49,7 @@ def test_a_second_line_of_evidence_is_refused(text: str, tmp_path: Path) -> None
         f"EVIDENCE = ({packed(bytes(65 << 20))!r},)\n",
         f"EVIDENCE = ({', '.join([repr(packed(bytes(40 << 20)))] * 2)})\n",
         "EVIDENCE = (open('/etc/passwd'),)\n",
+        "EVIDENCE = (" + "'x'," * 65,
         "EVIDENCE = (" + "(" * 1000,
         "EVIDENCE = ('" + "x" * 1000,
         "EVIDENCE = (\n" + "''\n" * 1000,

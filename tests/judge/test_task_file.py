@@ -1,5 +1,6 @@
 """Task files and sidecars: what is read, and how each bad one is refused."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -250,3 +251,15 @@ def test_the_page_tells_every_key_and_its_example_is_read(tmp_path: Path) -> Non
         "batch_size=3,dim=1001",
     ]
     assert task.tolerance == Tolerance(rtol=1e-4, atol=1e-5)
+
+
+def test_files_without_an_end_are_no_task_files(tmp_path: Path) -> None:
+    """Whoever made the folder may have put a device or a pipe where a file is looked for."""
+    (tmp_path / "endless.py").symlink_to("/dev/zero")
+    with pytest.raises(TaskInvalidError, match="larger than"):
+        read_task(tmp_path / "endless.py")
+    for number, make in enumerate((lambda path: path.symlink_to("/dev/zero"), os.mkfifo)):
+        (tmp_path / f"task{number}.py").write_text(REFERENCE)
+        make(tmp_path / f"task{number}.task.yaml")
+        with pytest.raises(TaskInvalidError, match="no plain file"):
+            read_task(tmp_path / f"task{number}.py")

@@ -1,5 +1,6 @@
 """Skills: where they are written, and that whoever follows them gets to a faster kernel."""
 
+import os
 import re
 import tempfile
 from collections.abc import Callable
@@ -130,3 +131,39 @@ def test_skills_lie_where_agents_look_and_replace_nothing(tmp_path: Path) -> Non
     (tmp_path / "file").touch()
     with pytest.raises(InvalidArgumentError, match="cannot be written"):
         install_skills(tmp_path / "file")
+
+
+def test_skills_go_through_no_link(tmp_path: Path) -> None:
+    """A folder that others made may hold links, pipes, and files without an end."""
+    name = next(iter(skills()))
+    victim = tmp_path / "victim"
+    for number, make in enumerate(
+        (
+            lambda place: place.symlink_to(victim),  # that is not there
+            lambda place: place.symlink_to("/dev/zero"),
+            os.mkfifo,
+        )
+    ):
+        folder = tmp_path / f"project{number}" / "skills"
+        (folder / name).mkdir(parents=True)
+        make(folder / name / SKILL_FILE)
+        with pytest.raises(InvalidArgumentError, match="--replace"):
+            install_skills(folder)
+        assert not victim.exists()
+        install_skills(folder, replaces=True)
+        assert not victim.exists()
+        assert not (folder / name / SKILL_FILE).is_symlink()
+        assert (folder / name / SKILL_FILE).read_text() == skills()[name]
+
+
+def test_skills_of_a_project_stay_in_it(tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    elsewhere.mkdir()
+    (project / ".claude").symlink_to(elsewhere)
+    with pytest.raises(InvalidArgumentError, match="leads out"):
+        install_skills(project / ".claude/skills", project=project)
+    assert not list(elsewhere.iterdir())
+    install_skills(project / ".agents/skills", project=project)
+    install_skills(project / ".claude/skills")  # as with --to
+    assert list(elsewhere.iterdir())

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from mcp import MCPError
 
+from kernel_foundry.evidence.python_literal import packed
 from tests.cli.conftest import CANDIDATE, run_kfoundry
 from tests.mcp_server.conftest import agent_of, answer, refusal
 
@@ -26,6 +27,7 @@ TOOLS = [
     "optimize_cancel",
     "optimize_steer",
 ]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PAGE = (Path(__file__).parents[2] / "docs/agents.md").read_text()
 WRITERS = {"export", "optimize_start", "optimize_cancel", "optimize_steer"}
 _OTHERS = {"candidate": CANDIDATE, "language": "sycl"}
@@ -136,6 +138,10 @@ async def test_hostile_arguments_are_refused_or_shown_as_text(
                 assert len(said) < 100_000
         assert "root" in await refusal(agent, "verify", record="../secret.yaml")
         assert "no evidence record" in await refusal(agent, "verify", record="relu.md")
+        record = packed((EXAMPLES / "softmax.record.json").read_bytes())
+        many = ", ".join([repr(record)] * 17)
+        (agent_folder / "many.py").write_text(f"EVIDENCE = ({many})\n")
+        assert "at most 16" in await refusal(agent, "verify", record="many.py")
         for name in ("../../evil", "a b", "x" * 201, "\x1b[2J"):
             start = {"task": "relu.py", "device": "null:0", "evaluations": 1, "run": name}
             said = await refusal(agent, "optimize_start", **start)

@@ -187,15 +187,17 @@ async def test_without_the_file_no_token_is_valid(
     token = tokens.create("ada", Role.RUN, 1)
     file = tmp_path / "tokens.json"
     security = ServerSecurity(tokens=file)
-    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
-        async with calling(target, monkeypatch, TOKEN=token) as client:
-            assert (await client.evaluate(REQUEST)).passed
-            file.unlink()
-            with pytest.raises(UnauthenticatedError):
-                await client.evaluate(REQUEST)
-            file.mkdir()
-            with pytest.raises(InvalidArgumentError, match="tokens"):
-                await client.evaluate(REQUEST)
+    async with (
+        running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target,
+        calling(target, monkeypatch, TOKEN=token) as client,
+    ):
+        assert (await client.evaluate(REQUEST)).passed
+        file.unlink()
+        with pytest.raises(UnauthenticatedError):
+            await client.evaluate(REQUEST)
+        file.mkdir()
+        with pytest.raises(InvalidArgumentError, match="tokens"):
+            await client.evaluate(REQUEST)
 
 
 async def test_what_is_refused_is_not_received(tmp_path: Path, tokens: TokenFile) -> None:

@@ -6,6 +6,7 @@ scalar attributes, and a later name that is taken gets a suffix.
 
 import keyword
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -116,7 +117,7 @@ def _tensor(name: str, role: TensorRole, tensor: torch.Tensor, path: str = "") -
 
 def _free(path: str, taken: set[str]) -> str:
     """Return the identifier for a dotted path, made unique, and take it."""
-    base = path.replace(".", "_")
+    base = re.sub(r"\W", "_", path)
     if not base.isidentifier():
         base = f"_{base}"
     if keyword.iskeyword(base):

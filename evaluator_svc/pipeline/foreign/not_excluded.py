@@ -13,6 +13,8 @@ _ALWAYS: Final = (
     "it can tell timed calls from others; timed calls whose outputs are verified are chosen only "
     "after they have returned",
     "parameters stay as they are from one timed call to the next: work on them may be done once",
+    "its warm times are of calls on one set of inputs, whose answer it may remember; no figure but "
+    "the warm times rests on them",
     "native threads and programs that it starts may work while caches are emptied between calls",
     "the formats that it computes in are not seen, only its errors; nor are its library calls",
     "it may start programs, which compilers need; they end with its process",

@@ -15,6 +15,7 @@ from typing import Final
 
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.name import file_stem
 from kernel_foundry.domain.plain import from_json
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
 from kernel_foundry.scratch import scratch_folder
@@ -26,6 +27,8 @@ DEFAULT_TASKS: Final = 8
 DEFAULT_CALLS: Final = 20
 _LEAST_SHARE: Final = 0.005
 _MOST_PATHS: Final = 3
+_LONGEST_STEM: Final = 60
+"""Characters of a task file's name, before a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,16 +210,17 @@ def _written(
 def _write(proposal: Proposal, program: str, out: Path) -> Path:
     path = _free_path(out, proposal.module.kind)
     text = f'"""{_docstring(proposal, program)}\n"""\n\n{proposal.module.reference}'
-    path.write_text(text, encoding="utf-8")
-    sidecar_path(path).write_text(proposal.module.sidecar, encoding="utf-8")
+    for file, written in ((path, text), (sidecar_path(path), proposal.module.sidecar)):
+        with file.open("x", encoding="utf-8") as new:  # nothing that is there, and no link
+            new.write(written)
     return path
 
 
 def _free_path(out: Path, kind: str) -> Path:
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
-    name, number = words, 2
-    while (out / f"{name}.py").exists():
-        name, number = f"{words}_{number}", number + 1
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", file_stem(kind)).lower()
+    name, number = words[:_LONGEST_STEM], 2
+    while any(map(os.path.lexists, (out / f"{name}.py", sidecar_path(out / f"{name}.py")))):
+        name, number = f"{words[:_LONGEST_STEM]}_{number}", number + 1
     return out / f"{name}.py"
 
 

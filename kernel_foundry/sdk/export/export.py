@@ -21,6 +21,7 @@ from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.export.targets import TARGETS, Target
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
 from kernel_foundry.sdk.local.evaluator import try_exported_form
+from kernel_foundry.text_file import replace_text_file
 
 MOST_SLOWER: Final = 1.05
 """A file whose launches take longer than the verdict's times this is not handed out."""
@@ -196,12 +197,13 @@ def write_exported(exported: Exported, path: Path) -> None:
     Raises:
         InvalidArgumentError: it cannot be written there.
     """
-    files = {path / name: text for name, text in exported.folder.items()}
     try:
-        for file, text in (files or {path: exported.text}).items():
-            if files:
-                file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        if not exported.folder:
+            path.write_text(exported.text, encoding="utf-8")
+        for name, text in exported.folder.items():
+            file = path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_text_file(file, text)
     except OSError as error:
         raise InvalidArgumentError(
             f"{path} cannot be written: {error.strerror}", field="out"

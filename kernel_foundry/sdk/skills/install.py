@@ -1,11 +1,13 @@
 """Writes the skills of this package to where coding agents look for them."""
 
+import stat
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.text_file import replace_text_file
 
 SKILL_FILE: Final = "SKILL.md"
 
@@ -42,19 +44,29 @@ def skills() -> dict[str, str]:
     }
 
 
-def install_skills(folder: Path, *, replaces: bool = False) -> tuple[Path, ...]:
+def install_skills(
+    folder: Path, *, replaces: bool = False, project: Path | None = None
+) -> tuple[Path, ...]:
     """Write every skill below `folder` and return the files; what is the same stays as it is.
 
     Args:
         folder: Where an agent looks for skills; made where it is not there.
-        replaces: Whether a file of another text is written over.
+        replaces: Whether a file of another text, or a link, is replaced.
+        project: A folder that somebody else may have made, which links may not lead out of.
 
     Raises:
-        InvalidArgumentError: one is there with another text, and nothing was written; or it
-            cannot be written.
+        InvalidArgumentError: one is there with another text, or a link leads out of the project,
+            and nothing was written; or it cannot be written.
     """
     texts = {folder / name / SKILL_FILE: text for name, text in skills().items()}
     try:
+        for path in texts:
+            if project is not None and not _is_below(path.parent, project):
+                raise InvalidArgumentError(
+                    f"{path.parent} is behind a link that leads out of {project}: name the folder "
+                    "with `--to` if you mean it",
+                    field="to",
+                )
         others = [path for path, text in texts.items() if _differs(path, text)]
         if others and not replaces:
             raise InvalidArgumentError(
@@ -64,7 +76,8 @@ def install_skills(folder: Path, *, replaces: bool = False) -> tuple[Path, ...]:
             )
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            if _differs(path, text) is not False:
+                replace_text_file(path, text)
     except OSError as error:
         raise InvalidArgumentError(
             f"{error.filename} cannot be written: {error.strerror}", field="to"
@@ -72,5 +85,16 @@ def install_skills(folder: Path, *, replaces: bool = False) -> tuple[Path, ...]:
     return tuple(texts)
 
 
-def _differs(path: Path, text: str) -> bool:
-    return path.exists() and path.read_bytes() != text.encode()
+def _is_below(folder: Path, project: Path) -> bool:
+    return folder.resolve().is_relative_to(project.resolve())
+
+
+def _differs(path: Path, text: str) -> bool | None:
+    """Whether something else is there; None where nothing is. A link or a pipe is not read."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    whole = text.encode()
+    is_alike = stat.S_ISREG(status.st_mode) and status.st_size == len(whole)
+    return not is_alike or path.read_bytes() != whole

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kernel_foundry.domain.evaluation import Timing, WorkloadResult
 from kernel_foundry.sdk.suite.results import EntryResult
 
-_NAME: Final = re.compile(r"(?:level(?P<level>\d+)_)?(?P<problem>\d+)_.*")
+_NAME: Final = re.compile(r"(?:level(?P<level>[0-9]{1,9})_)?(?P<problem>[0-9]{1,9})_.*")
 _NOT_TIMED: Final = -1.0
 _NS_PER_MS: Final = 1e6
 

@@ -17,7 +17,9 @@ from kernel_foundry.sdk.foreign_file import FOREIGN_ENDINGS, python_of, solution
 from kernel_foundry.sdk.task_import.entry import NotRepresentableError
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
 
-_NUMBERED: Final = re.compile(r"(?:level_?(?P<level>\d+)_)?(?:problem_)?(?P<problem>\d+)(?:_.*)?")
+_NUMBERED: Final = re.compile(
+    r"(?:level_?(?P<level>[0-9]{1,9})_)?(?:problem_)?(?P<problem>[0-9]{1,9})(?:_.*)?"
+)
 _CODE: Final = "custom_code"
 
 

@@ -62,7 +62,7 @@ def check_key(
     """
     name = fingerprint(public_key)
     if trusted:
-        if public_key in trusted or name in trusted:
+        if name and (public_key in trusted or name in trusted):
             return _key(Agreement.AGREES, name, "a key that you named")
         return _key(Agreement.DIFFERS, name, "a foreign key: none of those that you named")
     if public_key and public_key == own:

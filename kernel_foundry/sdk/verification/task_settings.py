@@ -30,6 +30,8 @@ def _settings(task: Task) -> Iterator[tuple[str, str]]:
         yield "admit_degenerate", "trivial answers may pass this task"
     if task.constants:
         yield "constants", f"{', '.join(task.constants)}: inputs that never change"
+    if not task.training:
+        yield "training", "the module is in evaluation mode"
     if task.tf32:
         yield "tf32", "products may round their operands to TF32"
     if task.precision is not None:

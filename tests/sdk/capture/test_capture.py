@@ -301,6 +301,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Capture, Path]:
     out = folder / "out"
     out.mkdir()
     (out / "rms_norm.py").write_text("mine")
+    (out / "mask.py").symlink_to(folder / "not_there")
     captured = capture_program(
         str(program), ["7"], devices=[_CPU], out=out, tasks=20, least_share=0
     )
@@ -345,6 +346,8 @@ def test_tasks_hold_what_the_module_needs_and_a_workload_for_each_shape(
     assert "EPS = 2 * 1e-06" in task.reference
     assert [w.name for w in task.workloads] == ["x_0=4,x_1=64,x_2=32", "x_0=4,x_1=48,x_2=32"]
     assert (out / "rms_norm.py").read_text() == "mine"
+    assert not (out.parent / "not_there").exists()
+    assert (out / "mask_2.py").is_file()
     (half,) = (p for p in _of_kind(captured, "RmsNorm") if p is not norm)
     assert "precision: fp16" in half.module.sidecar
     (mask,) = _of_kind(captured, "Mask")

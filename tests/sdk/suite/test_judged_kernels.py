@@ -172,3 +172,13 @@ def test_what_was_judged_before_a_kill_is_not_judged_again(
     asked[:] = ["", "", ""]
     judged(out, "another device")
     assert asked[3:] == ["level1_19_ReLU", "level1_20_GELU", "level2_19_Fused", "wrong"]
+
+
+def test_numbers_of_thousands_of_digits_are_names_like_others(tmp_path: Path) -> None:
+    line = json.dumps(
+        {"level_id": "1" * 5000, "task_id": "19", "custom_code": "class ModelNew: ..."}
+    )
+    (tmp_path / "theirs.jsonl").write_text(line + "\n")
+    published = read_published(tmp_path)
+    assert kernel_for("level1_19_ReLU", published) is None
+    assert kernel_for(f"level{'1' * 5000}_19", published) is published[0]
