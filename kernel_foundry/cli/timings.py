@@ -29,15 +29,17 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
         Column("arithm.\nestimate", justify="right"),
         box=SIMPLE,
         pad_edge=False,
-        padding=(0, 1, 0, 0),
+        padding=0,
         caption="n: samples; share of the traffic bound and of the arithmetic estimate",
         caption_justify="left",
     )
     for result in evaluation.workloads:
         if result.timing is None:
-            table.add_row(result.workload, "correct", "", "", _bits(result.precision, "candidate"))
+            table.add_row(
+                _name(result.workload), "correct", "", "", _bits(result.precision, "candidate")
+            )
             continue
-        table.add_row(result.workload)
+        table.add_row(_name(result.workload))
         table.add_row(
             f"  {who}",
             median_text(result.timing),
@@ -66,6 +68,11 @@ def kernel_times_lines(evaluation: Evaluation) -> tuple[str, ...]:
         for result in evaluation.workloads
         if result.kernel_times
     )
+
+
+def _name(workload: str) -> str:
+    """A workload's name, a size on each line where it has several."""
+    return workload.replace(",", ",\n")
 
 
 def _bits(audit: PrecisionAudit | None, whose: str) -> str:
