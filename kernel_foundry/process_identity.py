@@ -27,8 +27,21 @@ def new_holder() -> LeaseHolder:
 
 def is_gone(holder: LeaseHolder) -> bool:
     """Return whether the holder's process can be seen from here to have ended."""
-    is_visible = holder.kernel == _boot_and_namespace()
-    return is_visible and _start(holder.process_id) != holder.process_start
+    return is_visible(holder) and _start(holder.process_id) != holder.process_start
+
+
+def is_visible(holder: LeaseHolder) -> bool:
+    """Return whether the holder's process id means its process here: same boot and namespace."""
+    return holder.kernel == _boot_and_namespace()
+
+
+def is_of_earlier_boot(holder: LeaseHolder) -> bool:
+    """Return whether this host was started again since: nothing of the holder can be left.
+
+    Only for what is kept on the host itself: hosts of several sites may have one name.
+    """
+    boot, ours = (kernel.partition("/")[0] for kernel in (holder.kernel, _boot_and_namespace()))
+    return holder.host == socket.gethostname() and boot != ours
 
 
 @cache

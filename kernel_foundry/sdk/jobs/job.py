@@ -14,11 +14,14 @@ from typing import Any, Final
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import LeaseHolder
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.process_identity import is_gone
+from kernel_foundry.process_identity import is_gone, is_of_earlier_boot
 from kernel_foundry.text_file import read_text_file
 
 _LONGEST_FILE: Final = 1 << 20
 _SUFFIX: Final = ".json"
+
+START_S: Final = 60.0
+"""In which a job's process begins, or is lost."""
 
 
 class JobState(StrEnum):
@@ -31,7 +34,7 @@ class JobState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     LOST = "lost"
-    """Its process is gone and has not said how it ended: the machine was restarted, say."""
+    """Its process is gone and has not said how it ended, as after a restart; or it never began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,10 @@ class Job:
                 return JobState.CANCELLED
             return JobState.DONE if self.exit_code == 0 else JobState.FAILED
         if self.process is None:
-            return JobState.STARTING
-        return JobState.LOST if is_gone(self.process) else JobState.RUNNING
+            may_begin = time.time() - self.submitted_unix_s < START_S
+            return JobState.STARTING if may_begin else JobState.LOST
+        is_lost = is_gone(self.process) or is_of_earlier_boot(self.process)
+        return JobState.LOST if is_lost else JobState.RUNNING
 
     @property
     def has_ended(self) -> bool:

@@ -1,20 +1,22 @@
 """Starts jobs and cancels them."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
-from kernel_foundry.sdk.jobs.job import Job, JobFolder, JobState, new_job
+from kernel_foundry.process_identity import is_visible
+from kernel_foundry.sdk.jobs.job import START_S, Job, JobFolder, JobState, new_job
 from kernel_foundry.sdk.jobs.supervisor import GRACE_S
 
 _LOOK_S: Final = 0.05
-_START_S: Final = 60.0
 
 
 def submit(folder: JobFolder, words: Sequence[str]) -> Job:
@@ -28,20 +30,14 @@ def submit(folder: JobFolder, words: Sequence[str]) -> Job:
     """
     job = new_job(words, Path.cwd())
     folder.write(job)
-    descriptor = os.open(folder.log(job.id), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = folder.log(job.id)
     try:
-        started = subprocess.run(
-            [sys.executable, "-m", "kernel_foundry.sdk.jobs.supervisor", folder.file(job.id)],
-            stdin=subprocess.DEVNULL,
-            stdout=descriptor,
-            stderr=descriptor,
-            check=False,
-        )
-    finally:
-        os.close(descriptor)
-    if started.returncode != 0:
-        log = folder.log(job.id)
-        raise ProcessLostError(f"the process of job {job.id} did not start; {log} says why")
+        code, why = _exit_code(folder.file(job.id), log), f"{log} says why"
+    except OSError as error:
+        code, why = 1, str(error)
+    if code != 0:
+        folder.write(replace(job, ended_unix_s=time.time(), exit_code=code))
+        raise ProcessLostError(f"the process of job {job.id} did not start; {why}")
     return job
 
 
@@ -51,13 +47,19 @@ def cancel(folder: JobFolder, job_id: str) -> Job:
     A run that it made is kept, and can be resumed.
 
     Raises:
-        InvalidArgumentError: there is no such job, or it has ended.
+        InvalidArgumentError: there is no such job, it has ended, or its process is not to be seen
+            from here: another host, or another container.
     """
     job = _begun(folder, job_id)
     if job.process is None or job.has_ended:
         raise InvalidArgumentError(f"job {job.id} does not go on: {job.state}", field="job")
-    os.kill(job.process.process_id, signal.SIGTERM)
-    patience_s = time.monotonic() + GRACE_S + _START_S
+    if not is_visible(job.process):
+        raise InvalidArgumentError(
+            f"job {job.id} runs on {job.process.host}: cancel it there", field="job"
+        )
+    with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+        os.kill(job.process.process_id, signal.SIGTERM)
+    patience_s = time.monotonic() + GRACE_S + START_S
     while not job.has_ended and time.monotonic() < patience_s:
         time.sleep(_LOOK_S)
         job = folder.find(job_id)
@@ -66,9 +68,22 @@ def cancel(folder: JobFolder, job_id: str) -> Job:
 
 def _begun(folder: JobFolder, job_id: str) -> Job:
     """The job, once its process is known or will not be."""
-    patience_s = time.monotonic() + _START_S
-    while True:
-        job = folder.find(job_id)
-        if job.state is not JobState.STARTING or time.monotonic() > patience_s:
-            return job
+    while (job := folder.find(job_id)).state is JobState.STARTING:
         time.sleep(_LOOK_S)
+    return job
+
+
+def _exit_code(file: Path, log: Path) -> int:
+    """Of the process that starts a job's own and ends at once."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        started = subprocess.run(
+            [sys.executable, "-m", "kernel_foundry.sdk.jobs.supervisor", file],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            check=False,
+        )
+    finally:
+        os.close(descriptor)
+    return started.returncode

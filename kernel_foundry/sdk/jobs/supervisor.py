@@ -4,6 +4,7 @@ A process of its own session, so that it outlives the terminal. SIGTERM cancels 
 is told to stop as by Ctrl-C, which keeps a run and ends what it has under way.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -18,20 +19,25 @@ from kernel_foundry.sdk.jobs.job import read_job, write_job
 
 GRACE_S: Final = 60.0
 """For a command that is told to stop; then it is killed."""
-_LOOK_S: Final = 1.0
+_LOOK_S: Final = 0.1
+_PR_SET_PDEATHSIG: Final = 1
 
 
 def supervise(file: Path) -> None:
     """Run the command of a job's file to its end."""
     job = replace(read_job(file), process=new_holder())
+    supervisor = os.getpid()
     cancelled_s: float | None = None
-    command: subprocess.Popen[bytes] | None = None
+    is_told = False
 
     def cancel(*_signal: object) -> None:
         nonlocal cancelled_s
         cancelled_s = cancelled_s or time.monotonic()
-        if command is not None:
-            command.terminate()
+
+    def end_with_supervisor() -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM.value, 0, 0, 0)
+        if os.getppid() != supervisor:  # it died before we asked
+            os._exit(1)
 
     signal.signal(signal.SIGTERM, cancel)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -41,10 +47,13 @@ def supervise(file: Path) -> None:
         [sys.executable, "-m", "kernel_foundry.cli", *job.words],
         cwd=job.folder,
         stdin=subprocess.DEVNULL,
+        preexec_fn=end_with_supervisor,  # noqa: PLW1509  this process has one thread
     )
-    if cancelled_s is not None:  # before there was a command to tell
-        command.terminate()
     while command.poll() is None:
+        # Told once: a second SIGTERM would end the command while it keeps what it has.
+        if cancelled_s is not None and not is_told:
+            is_told = True
+            command.terminate()
         if cancelled_s is not None and time.monotonic() - cancelled_s > GRACE_S:
             command.kill()
         try:

@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +18,12 @@ from click.testing import CliRunner
 from evaluator_svc.service import evaluator_service
 from kernel_foundry.cli import jobs as jobs_command
 from kernel_foundry.cli import submit as submit_command
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.domain.archive import LeaseHolder
+from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.rpc.server import running
-from kernel_foundry.sdk.jobs.job import JobFolder, JobState, new_job
+from kernel_foundry.sdk.jobs.job import START_S, JobFolder, JobState, new_job
+from kernel_foundry.sdk.jobs.submit import cancel
 from kernel_foundry.testing.evaluator import FAKE_DEVICE, FakeEvaluator
 
 TASK = """
@@ -129,14 +134,75 @@ async def test_what_cannot_be_read_is_refused_at_once(folder: JobFolder) -> None
     assert folder.jobs() == ()
 
 
-def test_a_job_whose_process_is_gone_is_lost(folder: JobFolder) -> None:
+async def test_a_command_whose_supervisor_dies_ends(
+    folder: JobFolder, held: tuple[Held, list[str]]
+) -> None:
+    """Nothing runs on unseen: it stops as if it were cancelled, and the job is lost."""
+    evaluator, arguments = held
+    job = (await _call(submit_command.command, *arguments))[0].strip()
+    await _until_judged(evaluator, folder, job)
+    supervisor = folder.find(job).process
+    assert supervisor is not None
+    os.kill(supervisor.process_id, signal.SIGKILL)
+    await evaluator.left.wait()
+    assert folder.find(job).state is JobState.LOST
+
+
+async def test_a_job_whose_process_did_not_start_has_failed(
+    folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(ProcessLostError, match="did not start"):
+        await _call(submit_command.command, "evaluate", "op.py", "mine.md")
+    assert folder.find().state is JobState.FAILED
+    await _call(jobs_command.delete, folder.find().id)
+
+
+def _of_another_process(holder: LeaseHolder) -> LeaseHolder:
+    return replace(holder, process_start=1)
+
+
+def _of_another_boot(holder: LeaseHolder) -> LeaseHolder:
+    return replace(holder, kernel="another/1")
+
+
+@pytest.mark.parametrize("changed", [_of_another_process, _of_another_boot])
+def test_a_job_whose_process_is_gone_is_lost(
+    folder: JobFolder, changed: Callable[[LeaseHolder], LeaseHolder]
+) -> None:
     """As after a restart of the machine; it can be deleted, and nothing is signalled."""
     job = new_job(("optimize", "op.py"), Path.cwd())
-    folder.write(replace(job, process=replace(new_holder(), process_start=1)))
+    folder.write(replace(job, process=changed(new_holder())))
     assert folder.find().state is JobState.LOST
+    with pytest.raises(InvalidArgumentError, match="does not go on: lost"):
+        cancel(folder, job.id)
     folder.delete(folder.find(job.id))
     with pytest.raises(InvalidArgumentError, match="no job was submitted"):
         folder.find()
+
+
+def test_a_job_that_never_began_is_lost_in_time(folder: JobFolder) -> None:
+    job = new_job(("optimize", "op.py"), Path.cwd())
+    folder.write(job)
+    assert folder.find().state is JobState.STARTING
+    folder.write(replace(job, submitted_unix_s=time.time() - START_S))
+    assert folder.find().state is JobState.LOST
+    folder.delete(folder.find())
+
+
+@pytest.mark.parametrize("boot", ["another", ""])
+def test_a_process_that_cannot_be_seen_is_not_signalled(
+    folder: JobFolder, boot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its id means another process here: on another host, and in another container of this one."""
+    here = new_holder()
+    boot = boot or here.kernel.partition("/")[0]
+    process = replace(here, host="far", kernel=f"{boot}/1")
+    job = new_job(("optimize", "op.py"), Path.cwd())
+    folder.write(replace(job, process=process))
+    monkeypatch.setattr(os, "kill", None)
+    with pytest.raises(InvalidArgumentError, match="runs on far: cancel it there"):
+        cancel(folder, job.id)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"id": 1}', "null"])

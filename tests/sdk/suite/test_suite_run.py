@@ -324,6 +324,10 @@ async def test_two_processes_do_not_work_on_one_suite(tmp_path: Path) -> None:
     store.hold(store.create(plan_of(2)), new_holder())
     with pytest.raises(RunHeldError, match="stop that process"):
         await work(tmp_path, plan_of(2), services_in(tmp_path))
+    suite = store.find(plan_of(2).name)
+    store.free(suite)
+    store.hold(suite, replace(new_holder(), kernel="another/1"))  # before this host was restarted
+    store.hold(suite, new_holder())
     store.close()
 
 
