@@ -166,7 +166,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                 note(request, outcome)
 
         answering: Any = handler.unary_unary
-        streaming: Any = handler.unary_stream
+        streaming: Any = handler.unary_stream or handler.stream_stream
         return wrapped(handler, unary, stream) or handler
 
     @contextlib.asynccontextmanager

@@ -15,7 +15,7 @@ def wrapped(handler: "_Handler", unary: Any, stream: Any) -> "_Handler | None":
     Args:
         handler: The other.
         unary: Answers where that one gives one answer.
-        stream: Answers where its answers stream.
+        stream: Answers where its answers stream; it is given the request, or their stream.
     """
     read = handler.request_deserializer
     if handler.unary_unary is not None:
@@ -24,6 +24,10 @@ def wrapped(handler: "_Handler", unary: Any, stream: Any) -> "_Handler | None":
         )
     if handler.unary_stream is not None:
         return grpc.unary_stream_rpc_method_handler(
+            stream, request_deserializer=read, response_serializer=handler.response_serializer
+        )
+    if handler.stream_stream is not None:
+        return grpc.stream_stream_rpc_method_handler(
             stream, request_deserializer=read, response_serializer=handler.response_serializer
         )
     return None

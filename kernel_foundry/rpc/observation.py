@@ -44,7 +44,8 @@ class ObservationInterceptor(grpc.aio.ServerInterceptor):
 
     def _observed(self, handler: "_Handler", method: str, headers: dict[str, str]) -> "_Handler":
         answering: Any = handler.unary_unary
-        streaming: Any = handler.unary_stream
+        # A stream of requests is what refuses a call, whatever its method's kind.
+        streaming: Any = handler.unary_stream or handler.stream_stream
 
         async def unary(request: Any, context: Any) -> Any:
             with served(method, headers), _Call(self._metrics, method, context) as call:

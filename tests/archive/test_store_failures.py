@@ -163,7 +163,6 @@ def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:
-    pytest.importorskip("psycopg")
     with pytest.raises(StoreUnavailableError, match=r"see that it can be reached") as refused:
         Store(f"postgresql://someone:secret@/runs?host={tmp_path}")
     assert "secret" not in str(refused.value)

@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import prometheus_client
 import pytest
 
 from evaluator_svc.service import evaluator_service
@@ -30,8 +31,6 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
-
-prometheus_client = pytest.importorskip("prometheus_client")
 
 BOARD = Path(__file__).parents[2] / "deploy" / "grafana" / "kernel-foundry.json"
 ONCE = CallOptions(retry=RetryPolicy(attempts=1))

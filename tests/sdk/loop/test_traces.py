@@ -28,8 +28,6 @@ from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from kernel_foundry.tracing import Trace, begin_tracing, trace_by, trace_headers
 
-pytest.importorskip("opentelemetry.sdk")
-
 EVALUATIONS = 6
 
 
