@@ -138,9 +138,13 @@ class Quotas:
 
     def __init__(self, usage: UsageFile) -> None:
         self._usage = usage
-        self._places: dict[tuple[str, int], asyncio.Semaphore] = {}
+        self._ended: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        """By user, set for a moment when a call on devices ends."""
+        self._under_way: defaultdict[str, int] = defaultdict(int)
+        """By user, on devices."""
         self._waiting: defaultdict[str, int] = defaultdict(int)
-        self._counted: OrderedDict[str, None] = OrderedDict()
+        self._counted: OrderedDict[str, int] = OrderedDict()
+        """By call that may be repeated: how many of its answers are paid for."""
 
     @contextlib.asynccontextmanager
     async def call(self, token: Token, method: str, request: Any) -> AsyncIterator["QuotaCall"]:
@@ -158,15 +162,18 @@ class Quotas:
             StoreUnavailableError: what was used cannot be read.
         """
         async with self._place(token, method):
-            counted = method in _JUDGING and self._count_first(token, request)
+            is_counted = method in _JUDGING and token.most_evaluations is not None
+            key = _key(token, request) if is_counted else ""
+            counted = is_counted and self.count(token, key, 1)
             if method == _PROPOSING:
                 self._check_usd(token)
-            call = QuotaCall(self, token, method)
+            call = QuotaCall(self, token, method, key)
             try:
                 yield call
             except Exception:
                 if counted and not call.answers:
                     self._usage.take_back(token.name)
+                    self._counted.pop(key, None)
                 raise
 
     def close(self) -> None:
@@ -180,42 +187,44 @@ class Quotas:
         if most is None or method not in _ON_DEVICES:
             yield
             return
-        place = self._places.setdefault((token.name, most), asyncio.Semaphore(most))
-        if self._waiting[token.name] >= _MOST_WAITING:
+        user = token.name
+        if self._waiting[user] >= _MOST_WAITING:
             raise _exceeded(token, "calls that wait for a device", _MOST_WAITING)
-        self._waiting[token.name] += 1
+        self._waiting[user] += 1
         try:
-            await place.acquire()
+            while self._under_way[user] >= most:
+                await self._ended[user].wait()
         finally:
-            self._waiting[token.name] -= 1
+            self._waiting[user] -= 1
+        self._under_way[user] += 1
         try:
             yield
         finally:
-            place.release()
+            self._under_way[user] -= 1
+            self._ended[user].set()
+            self._ended[user].clear()  # all that wait wake up nevertheless
 
-    def _count_first(self, token: Token, request: Any) -> bool:
-        """Count an evaluation; return whether it was counted now."""
-        if token.most_evaluations is None:
-            return False
-        key = _key(token, request)
-        if key and key in self._counted:
-            return False
-        self.count(token)
-        if key:
-            self._counted[key] = None
-            while len(self._counted) > _REMEMBERED:
-                self._counted.popitem(last=False)
-        return True
+    def count(self, token: Token, key: str, answers: int) -> bool:
+        """Count an evaluation, unless it is a repeated one; return whether it was counted now.
 
-    def count(self, token: Token) -> None:
-        """Count an evaluation.
+        Args:
+            token: The caller's.
+            key: Of the call; "" for one that cannot be repeated.
+            answers: Which answer of the call it is due for, from 1.
 
         Raises:
             QuotaExceededError: the user has no more.
         """
         most = token.most_evaluations
-        if most is not None and not self._usage.add_evaluation(token.name, most):
+        if most is None or answers <= self._counted.get(key, 0):
+            return False
+        if not self._usage.add_evaluation(token.name, most):
             raise _exceeded(token, "evaluations", most)
+        if key:
+            self._counted[key] = answers
+            while len(self._counted) > _REMEMBERED:
+                self._counted.popitem(last=False)
+        return True
 
     def charge(self, token: Token, usd: float) -> None:
         """Count what models cost."""
@@ -235,12 +244,14 @@ class QuotaCall:
         quotas: Counts.
         token: The caller's.
         method: Name without its service.
+        key: By which a repeated call is known; "" for one that cannot be repeated.
     """
 
-    def __init__(self, quotas: Quotas, token: Token, method: str) -> None:
+    def __init__(self, quotas: Quotas, token: Token, method: str, key: str) -> None:
         self._quotas = quotas
         self._token = token
         self._method = method
+        self._key = key
         self.answers = 0
         """How many came."""
 
@@ -256,7 +267,7 @@ class QuotaCall:
             return
         is_due = self.answers > 1 and self.answers % CONFIGURATIONS_PER_EVALUATION == 1
         if self._method == "SweepKernel" and is_due:
-            self._quotas.count(self._token)
+            self._quotas.count(self._token, self._key, self.answers)
 
 
 def _exceeded(token: Token, what: str, most: float) -> KernelFoundryError:

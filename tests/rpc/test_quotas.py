@@ -30,10 +30,10 @@ from kernel_foundry.errors import ProcessLostError, QuotaExceededError, StoreUna
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
-from kernel_foundry.rpc.quotas import Usage, UsageFile
+from kernel_foundry.rpc.quotas import Quotas, Usage, UsageFile
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import Service, running
-from kernel_foundry.rpc.tokens import Role, TokenFile
+from kernel_foundry.rpc.tokens import Role, Token, TokenFile
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 
@@ -112,11 +112,14 @@ async def test_evaluations_beyond_the_quota_are_refused_and_others_are_not(
 async def test_what_is_repeated_counts_once_and_what_fails_does_not(
     tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A retry is no second evaluation; another candidate under the same id is."""
+    """A retry is no second evaluation, but the first after a failure; another candidate is one."""
 
     class Flaky(FakeEvaluator):
+        failures = 2
+
         async def evaluate(self, request: EvaluationRequest) -> Evaluation:
-            if request.request_id == "lost":
+            if request.request_id == "lost" and self.failures:
+                self.failures -= 1
                 raise ProcessLostError("a judge died")
             return await super().evaluate(request)
 
@@ -125,10 +128,12 @@ async def test_what_is_repeated_counts_once_and_what_fails_does_not(
         served(tmp_path, evaluator_service(Flaky())) as target,
         as_user(target, token, monkeypatch) as client,
     ):
-        with pytest.raises(ProcessLostError):
-            await client.evaluate(request(9, request_id="lost"))
+        for _ in range(2):
+            with pytest.raises(ProcessLostError):
+                await client.evaluate(request(9, request_id="lost"))
+        assert usage(tmp_path / "tokens.json").evaluations == 0
         for _ in range(3):
-            await client.evaluate(request(1, request_id="mine"))
+            await client.evaluate(request(9, request_id="lost"))
         assert usage(tmp_path / "tokens.json").evaluations == 1
         await client.evaluate(request(2, request_id="mine"))
         with pytest.raises(QuotaExceededError):
@@ -154,6 +159,27 @@ async def test_a_sweep_counts_by_its_configurations_and_ends_at_the_quota(
         with pytest.raises(QuotaExceededError):
             await anext(stream)
         assert usage(tmp_path / "tokens.json").evaluations == 3
+
+
+async def test_a_sweep_that_is_repeated_counts_once(
+    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the first time it was left before its end: what comes beyond that is counted."""
+    source = KernelSource(language=Language.SYCL, device_code="", plan=PLAN)
+    asked = SweepRequest(task=TASK, device="", source=source, request_id="mine")
+    token = tokens.create("ada", Role.RUN, 1, evaluations=2)
+    async with (
+        served(tmp_path, evaluator_service(FakeEvaluator())) as target,
+        as_user(target, token, monkeypatch) as client,
+    ):
+        stream = client.sweep(asked)
+        await anext(stream)
+        await stream.aclose()
+        for _ in range(2):
+            assert len([result async for result in client.sweep(asked)]) == 10
+        assert usage(tmp_path / "tokens.json").evaluations == 2
+        with pytest.raises(QuotaExceededError):
+            await client.evaluate(request())
 
 
 async def test_calls_on_devices_wait_for_the_user_s_own(
@@ -193,6 +219,45 @@ async def test_calls_on_devices_wait_for_the_user_s_own(
         may_end.set()
         assert all(evaluation.passed for evaluation in await asyncio.gather(*calls))
     assert most == 2
+
+
+async def test_calls_of_all_tokens_of_a_user_are_one_count(tmp_path: Path) -> None:
+    """A token lets its call in while fewer than it allows are under way, of whichever token."""
+    quotas = Quotas(UsageFile(tmp_path / "usage.db"))
+    began: list[str] = []
+
+    async def call(name: str, most: int, may_end: asyncio.Event) -> None:
+        token = Token(
+            id=name,
+            name="ada",
+            role=Role.RUN,
+            sha256="",
+            created_unix_s=0.0,
+            expires_unix_s=0.0,
+            most_at_once=most,
+        )
+        async with quotas.call(token, "EvaluateKernel", None):
+            began.append(name)
+            await may_end.wait()
+
+    async def settled() -> list[str]:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return began
+
+    first, rest = asyncio.Event(), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for name, most in (("two a", 2), ("two b", 2), ("three a", 3), ("two c", 2)):
+            group.create_task(call(name, most, first if name == "two a" else rest))
+        left = group.create_task(call("three b", 3, rest))
+        group.create_task(call("three c", 3, rest))
+        assert await settled() == ["two a", "two b", "three a"]
+        left.cancel()
+        first.set()
+        assert await settled() == ["two a", "two b", "three a", "three c"]
+        rest.set()
+    assert began[-1] == "two c"
+    quotas.close()
 
 
 async def test_proposals_end_when_a_user_s_money_is_used_up(
