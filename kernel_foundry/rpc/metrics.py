@@ -4,6 +4,9 @@ Figures come from calls and their answers, in `observation.py`; the names are in
 docs/observability.md. No figure names a user, a task or a candidate.
 """
 
+import logging
+import ssl
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -12,12 +15,16 @@ from kernel_foundry.errors import InvalidArgumentError, PackageMissingError, Ser
 from kernel_foundry.evaluator.v1.sweep_pb2 import Validity
 from kernel_foundry.rpc.security import ServerSecurity, is_loopback
 
+_log = logging.getLogger(__name__)
+
 _CALL_BUCKETS: Final = (0.005, 0.02, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 600)
 _STAGE_BUCKETS: Final = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _MOST_NAMES: Final = 64
 """Different models, and devices, that are told apart: callers name models."""
 _OTHER: Final = "other"
 _MS: Final = 1e-3
+_CLIENT_S: Final = 10.0
+"""In which a client of the figures has to say something."""
 
 
 class Metrics:
@@ -155,7 +162,7 @@ def serve_metrics(address: str, security: ServerSecurity) -> Metrics:
             package="prometheus-client",
         ) from error
     try:
-        start_http_server(
+        server, _thread = start_http_server(
             int(port),
             host.strip("[]"),
             certfile=_text(security.certificate),
@@ -167,7 +174,22 @@ def serve_metrics(address: str, security: ServerSecurity) -> Metrics:
         raise ServiceUnavailableError(
             f"cannot serve metrics at {address}: {error.strerror or error}", target=address
         ) from error
+    _bound_clients(server)
     return Metrics(REGISTRY)
+
+
+def _bound_clients(server: Any) -> None:
+    """Let no client that says nothing keep others from a server of figures, or a thread of it."""
+    handler = server.RequestHandlerClass
+    server.RequestHandlerClass = type(handler.__name__, (handler,), {"timeout": _CLIENT_S})
+    # Otherwise TLS begins in the one thread that accepts connections; so in the connection's own.
+    if isinstance(server.socket, ssl.SSLSocket):
+        server.socket.do_handshake_on_connect = False
+    server.handle_error = _note_failure
+
+
+def _note_failure(_request: object, client: tuple[str, int]) -> None:
+    _log.info("a client of the metrics at %s failed: %r", client[0], sys.exception())
 
 
 def _text(path: object) -> str | None:

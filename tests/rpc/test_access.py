@@ -1,24 +1,17 @@
 """Who may call a service: tokens, roles, TLS. Hostile clients: `test_hostile_clients.py`."""
 
 import asyncio
-import datetime
-import ipaddress
 import json
 import stat
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from click.testing import CliRunner
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from archive_svc.service import archive_service
@@ -50,6 +43,7 @@ from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.contract.archive_entries import candidate_of, verdict_on
 from tests.domain_values import run_spec
+from tests.rpc.authority import Authority
 
 LOOPBACK = "127.0.0.1:0"
 ONCE = CallOptions(retry=RetryPolicy(attempts=1), quick_deadline_s=10.0, work_deadline_s=10.0)
@@ -253,64 +247,6 @@ async def test_a_token_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("KERNEL_FOUNDRY_TLS_CA", raising=False)
     with pytest.raises(InvalidArgumentError, match="KERNEL_FOUNDRY_TLS_CA"):
         RemoteEvaluator("gpuhost:50051", ONCE)
-
-
-@dataclass(frozen=True)
-class Authority:
-    folder: Path
-    key: ec.EllipticCurvePrivateKey
-    certificate: x509.Certificate
-
-    @classmethod
-    def make(cls, folder: Path) -> "Authority":
-        folder.mkdir()
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, folder.name)])
-        certificate = _builder(name, name, key).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
-        )
-        authority = cls(folder, key, certificate.sign(key, hashes.SHA256()))
-        (folder / "ca.pem").write_bytes(_pem(authority.certificate))
-        return authority
-
-    def issue(self, name: str) -> tuple[Path, Path]:
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-        certificate = (
-            _builder(subject, self.certificate.subject, key)
-            .add_extension(x509.SubjectAlternativeName([here]), critical=False)
-            .sign(self.key, hashes.SHA256())
-        )
-        files = (self.folder / f"{name}.pem", self.folder / f"{name}.key")
-        files[0].write_bytes(_pem(certificate))
-        files[1].write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-        return files
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-    )
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 async def test_mutual_tls_lets_in_whom_the_authority_signed(

@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import socket
+import ssl
 import sys
 import urllib.request
 from pathlib import Path
@@ -31,6 +32,7 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.rpc.authority import Authority
 
 BOARD = Path(__file__).parents[2] / "deploy" / "grafana" / "kernel-foundry.json"
 ONCE = CallOptions(retry=RetryPolicy(attempts=1))
@@ -149,28 +151,34 @@ async def test_what_models_cost_is_counted(tmp_path: Path) -> None:
 
 
 async def test_a_service_answers_prometheus_where_it_is_asked_to(tmp_path: Path) -> None:
-    """With --metrics; the figures are of its own calls."""
+    """With --metrics; the figures are of its own calls. A client that says nothing stops nobody."""
+    certificate, key = Authority.make(tmp_path / "own").issue("service")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     target = f"unix:{tmp_path}/archive.sock"
     arguments = ("--listen", target, "--store", f"sqlite:///{tmp_path}/runs.db")
     command = (sys.executable, "-m", "archive_svc", *arguments, "--metrics", address)
-    service = await asyncio.create_subprocess_exec(*command)
+    tls = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    service = await asyncio.create_subprocess_exec(*command, *tls)
     try:
         await wait_until_serving(target, timeout_s=60)
         archive = RemoteArchive(target)
         await archive.list_runs()
         await archive.close()
-        text = await asyncio.to_thread(_fetched, f"http://{address}/metrics")
+        host, _, port = address.partition(":")
+        with socket.create_connection((host, int(port))):
+            authority = tmp_path / "own" / "ca.pem"
+            text = await asyncio.to_thread(_fetched, f"https://{address}/metrics", authority)
     finally:
         service.terminate()
         await service.wait()
     assert 'kfoundry_call_seconds_count{code="OK",method="ListRuns"} 1.0' in text
 
 
-def _fetched(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:
+def _fetched(url: str, authority: Path) -> str:
+    trusted = ssl.create_default_context(cafile=str(authority))
+    with urllib.request.urlopen(url, timeout=30, context=trusted) as answer:
         return str(answer.read().decode())
 
 
