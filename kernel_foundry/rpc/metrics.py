@@ -5,7 +5,6 @@ docs/observability.md. No figure names a user, a task or a candidate.
 """
 
 import logging
-import ssl
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -183,7 +182,7 @@ def _bound_clients(server: Any) -> None:
     handler = server.RequestHandlerClass
     server.RequestHandlerClass = type(handler.__name__, (handler,), {"timeout": _CLIENT_S})
     # Otherwise TLS begins in the one thread that accepts connections; so in the connection's own.
-    if isinstance(server.socket, ssl.SSLSocket):
+    if hasattr(server.socket, "do_handshake_on_connect"):  # a socket of TLS
         server.socket.do_handshake_on_connect = False
     server.handle_error = _note_failure
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -161,6 +162,17 @@ def test_units_are_valid_to_systemd(tmp_path: Path) -> None:
         assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_the_evaluator_shares_no_user_and_no_folder_with_other_units() -> None:
+    """Its judge runs callers' Python, which may do what its user may."""
+    kinds = ("User", "Group", "StateDirectory", "CacheDirectory", "LogsDirectory")
+    pattern = re.compile(rf"^(?:{'|'.join(kinds)})=.+$|/(?:etc|var)/[\w./-]+", re.MULTILINE)
+    found = {unit.stem: set(pattern.findall(unit.read_text())) for unit in UNITS}
+    evaluator = found.pop("kfoundry-evaluator")
+    assert len(evaluator) > len(kinds)
+    for name, others in found.items():
+        assert not evaluator & others, name
+
+
 def _program(folder: Path, name: str, text: str) -> None:
     path = folder / name
     path.write_text(f"#!/bin/bash\n{text}\n")
@@ -175,13 +187,15 @@ def test_a_batch_job_lists_its_nodes_and_drains_them_before_its_end(tmp_path: Pa
     _program(
         programs,
         "srun",
-        f'trap "touch {tmp_path}/stopped; exit 0" TERM; while :; do sleep 0.05; done',
+        f"echo $SRUN_CPUS_PER_TASK > {tmp_path}/cores;"
+        f' trap "touch {tmp_path}/stopped; exit 0" TERM; while :; do sleep 0.05; done',
     )
     environment = {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",
         "KFOUNDRY_HOME": str(tmp_path),
         "KFOUNDRY_DRAIN_S": "0",
+        "SLURM_CPUS_PER_TASK": "8",
         "SLURM_JOB_ID": "7",
         "SLURM_JOB_NODELIST": "gpu[1-2]",
     }
@@ -201,3 +215,4 @@ def test_a_batch_job_lists_its_nodes_and_drains_them_before_its_end(tmp_path: Pa
     ]
     assert all(entry.drain for entry in FileSource(file).read().entries)
     assert (tmp_path / "stopped").exists()
+    assert (tmp_path / "cores").read_text() == "8\n"
