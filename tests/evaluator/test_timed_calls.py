@@ -11,6 +11,7 @@ from evaluator_svc.pipeline.timing.timed_calls import assess_timed_calls
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome, PrecisionAudit, effective_bits
+from kernel_foundry.domain.task import Tolerance
 
 
 class Record:
@@ -33,7 +34,9 @@ def _judge(audited: PrecisionReply, workload: str, inputs: str) -> PrecisionResu
     return assess_precision(
         audited,
         task=SimpleNamespace(least_bits=0.0, tf32=False),
-        admission=SimpleNamespace(is_narrow=False, rounding="float32"),
+        admission=SimpleNamespace(
+            is_narrow=False, rounding="float32", tolerance=Tolerance(rtol=1e-4, atol=1e-5)
+        ),
         workload=workload,
         facts=ObjectFacts(formats=("float16",)),
         inputs=inputs,

@@ -141,11 +141,12 @@ _SURPRISE = "-x0.clamp(min=1e-6).log()"
     [
         (_SURPRISE, True),
         ("x0.log().sum(-1)", False),
-        ("x0.log1p()", False),
+        ("x0.log1p()", True),
         ("x0 * 2", False),
     ],
 )
 def test_elements_are_beside_one_where_each_has_a_logarithm(result: str, is_tried: bool) -> None:
+    """Beside zero where it is that of one and more."""
     assert _is_changed(_task(result, "torch.rand(rows, cols)"), Distribution.BESIDE_ONE) is is_tried
 
 

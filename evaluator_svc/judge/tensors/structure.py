@@ -112,7 +112,8 @@ def is_whole(tensor: torch.Tensor) -> bool:
     """Return whether a tensor of floats holds whole numbers or infinities alone: labels, masks."""
     if not tensor.is_floating_point() or not bool(tensor.any()):
         return False
-    flat = tensor.reshape(-1)
+    # Floats of 8 bits have no rounding of their own.
+    flat = (tensor.float() if tensor.element_size() == 1 else tensor).reshape(-1)
     return all(bool((part == part.round()).all()) for part in (flat[:_LEAST_SORTED], flat))
 
 
