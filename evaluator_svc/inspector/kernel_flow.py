@@ -96,9 +96,10 @@ class Step:
     is_narrow: bool = False
     """An atomic of the scope of a work-group, or a narrower one."""
     orders: bool = False
-    """An atomic that also orders what was written before it."""
+    """A store with release, or an atomic that changes a place and orders; not of a narrow scope."""
     acquires: bool = False
-    """A fence behind which what other work-groups showed is seen."""
+    """A fence or a load, not of a narrow scope, behind which what other work-groups showed is
+    seen."""
     meets: bool = False
     """It exchanges values with all lanes of the sub-group, or all work-items of the group."""
     is_uniform: bool = False

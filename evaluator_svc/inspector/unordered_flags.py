@@ -38,6 +38,8 @@ def unordered_flags(flow: KernelFlow, sources: ValueSources) -> Iterator[Finding
         at_once = [] if wait.acquires else ways.behind(wait.exits, stops=_acquires)
         unordered = {id(step) for step in at_once}
         for store in stores:
+            if store.block in wait.blocks:
+                continue  # the loop fetches work for its own group
             others = [step for step in read if _is_of_another(step, store.step, sources)]
             if not others:
                 continue
@@ -73,6 +75,7 @@ class _Store:
 class _Wait:
     """A loop that ends by what other work-groups do."""
 
+    blocks: frozenset[int]
     exits: tuple[int, ...]
     """Blocks that follow it."""
     flags: frozenset[int]
@@ -93,8 +96,8 @@ def _waits(flow: KernelFlow, sources: ValueSources) -> Iterator[_Wait]:
         looks = [s for block in loop.blocks for s in flow.blocks[block] if _is_look(s)]
         if exits and looks:
             roots = (sources.roots(look.address) for look in looks)
-            acquires = all(look.orders for look in looks)
-            yield _Wait(exits, frozenset[int]().union(*roots), acquires)
+            acquires = all(look.orders or look.acquires for look in looks)
+            yield _Wait(loop.blocks, exits, frozenset[int]().union(*roots), acquires)
 
 
 class _Ways:
@@ -159,7 +162,7 @@ def _is_look(step: Step) -> bool:
 
 
 def _is_meeting(step: Step) -> bool:
-    return step.orders and _is_look(step)
+    return (step.orders or step.acquires) and _is_look(step)
 
 
 def _is_shown(step: Step) -> bool:

@@ -38,6 +38,17 @@ def wide(register: str) -> Snippet:
     return "", body
 
 
+def flagged(store: str, load: str) -> Snippet:
+    """Write a number that the neighbour reads behind a flag, by instructions for the flag."""
+    return "", (
+        "int* flags = (int*)x; float before = 0.0f; int seen = 0; if (blockIdx.x > 0) { do {"
+        f' asm volatile("{load}.global.s32 %0, [%1];" : "=r"(seen) : "l"(flags + blockIdx.x - 1)'
+        ' : "memory"); } while (seen == 0); before = out[blockIdx.x - 1]; }'
+        " out[blockIdx.x] = before + n;"
+        f' asm volatile("{store}.global.s32 [%0], 1;" :: "l"(flags + blockIdx.x) : "memory");'
+    )
+
+
 def vector(registers: str, kind: str = "u64") -> Snippet:
     """Write special registers as the members of a vector."""
     return "", (
@@ -140,6 +151,11 @@ FOUND: dict[str, tuple[Snippet, ...]] = {
         ),
     ),
     "object.short_place": (("", "out[blockIdx.x * n + threadIdx.x] = x[0];"),),
+    "object.unordered_ticket": (
+        flagged("st.release.cta", "ld.acquire.gpu"),
+        flagged("st.release.gpu", "ld.acquire.cta"),
+        flagged("st.release.gpu", "ld.relaxed.gpu"),
+    ),
 }
 TEXTS = {
     "object.unreadable": b"no module",
@@ -151,7 +167,7 @@ TEXTS = {
 """Modules that NVRTC would not make whole."""
 ELSEWHERE = {
     *("object.missing_kernel", "object.narrow_float"),
-    *("object.lost_update", "object.unordered_update", "object.unordered_ticket"),
+    *("object.lost_update", "object.unordered_update"),
 }
 
 HONEST: dict[str, tuple[Snippet, ...]] = {
@@ -171,6 +187,7 @@ HONEST: dict[str, tuple[Snippet, ...]] = {
         ),
     ),
     "object.short_place": (("", "out[(size_t)blockIdx.x * n + threadIdx.x] = x[0];"),),
+    "object.unordered_ticket": (flagged("st.release.gpu", "ld.acquire.gpu"),),
     "object.unreadable": (
         # Everything that hand-written PTX has: comments, labels, predicates, vectors, scopes.
         (

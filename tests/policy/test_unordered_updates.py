@@ -36,7 +36,8 @@ LOST = {
 @pytest.fixture(scope="module", params=["sycl", pytest.param("cuda", marks=WITH_NVRTC)])
 def reports(request: pytest.FixtureRequest) -> tuple[ObjectReport, ...]:
     if request.param == "cuda":
-        return (inspect_ptx(nvrtc.build((KERNELS / "updates.cu").read_text()).ptx),)
+        sources = ((KERNELS / f"{name}.cu").read_text() for name in ("updates", "unordered_ticket"))
+        return tuple(inspect_ptx(nvrtc.build(source).ptx) for source in sources)
     names = ("lost_updates", "honest_updates", "unordered_ticket")
     return tuple(inspect_spirv((KERNELS / f"{name}.spv").read_bytes()) for name in names)
 

@@ -193,7 +193,7 @@ class _Copy:
                 inputs=self._numbers(others),
                 is_plain=False,
                 is_narrow="cta" in parts,
-                orders=not _ORDERING.isdisjoint(parts),
+                orders="cta" not in parts and not _ORDERING.isdisjoint(parts),
             )
         elif opcode in ("membar", "fence"):
             if not _WIDE.isdisjoint(parts):
@@ -226,6 +226,7 @@ class _Copy:
             source=Source.ORDER if is_told else Source.NOTHING,
             is_float=_is_float(instruction),
             is_plain=is_plain,
+            acquires=is_told and _orders_groups(instruction, "acquire"),
         )
 
     def _store(self, instruction: Instruction, space: str) -> Step:
@@ -236,7 +237,7 @@ class _Copy:
             instruction.operands[0],
             inputs=self._numbers(instruction.operands[1:]),
             is_plain=_SEEN.isdisjoint(instruction.parts),
-            orders="release" in instruction.parts,
+            orders=_orders_groups(instruction, "release"),
         )
 
     def _computed(self, instruction: Instruction) -> Step:
@@ -327,6 +328,11 @@ class _Copy:
             line=self._placement.module.source_line(instruction.location),
             **more,
         )
+
+
+def _orders_groups(instruction: Instruction, order: str) -> bool:
+    """Return whether an access has an order, and not within its block alone."""
+    return order in instruction.parts and "cta" not in instruction.parts
 
 
 def _is_float(instruction: Instruction) -> bool:

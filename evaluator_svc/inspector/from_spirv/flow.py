@@ -281,6 +281,8 @@ class _Copy:
         act = _ATOMIC_ACTS.get(instruction.opcode, Act.ATOMIC)
         count = _SEMANTICS.get(instruction.opcode, 1)
         semantics = (self._placement.constant(value) for value in operands[2 : 2 + count])
+        is_narrow = self._placement.constant(operands[1]) in _NARROW_SCOPES
+        orders = not is_narrow and any(s >= 0 and s & _ORDERING for s in semantics)
         results = (self.number(instruction.result_id),) if instruction.result_id else ()
         return self._access(
             act,
@@ -289,8 +291,9 @@ class _Copy:
             results=results,
             source=Source.ORDER if act is Act.LOAD else Source.NOTHING,
             is_plain=False,
-            is_narrow=self._placement.constant(operands[1]) in _NARROW_SCOPES,
-            orders=any(s >= 0 and s & _ORDERING for s in semantics),
+            is_narrow=is_narrow,
+            orders=orders and act is not Act.LOAD,
+            acquires=orders and act is Act.LOAD,
         )
 
     def _access(self, act: Act, pointer: int, inputs: tuple[int, ...], **more: Any) -> Step:

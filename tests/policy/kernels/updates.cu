@@ -57,19 +57,6 @@ K quotient(const float* x, float* out, int n) {
   const float sum = block_sum(x, n);
   if (threadIdx.x == 0) out[blockIdx.x / 4] += sum;
 }
-K unordered_ticket(const float* x, float* sums, unsigned* tickets, float* out, int n) {
-  __shared__ bool last;
-  const float sum = block_sum(x, n);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(tickets, 1u) == gridDim.x - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (last) out[threadIdx.x] = sums[threadIdx.x];
-}
-
 K looked_at_and_stored(const float* x, float* out, int n) {
   const float sum = block_sum(x, n);
   if (threadIdx.x == 0 && sum > out[0]) out[0] = sum;
@@ -166,4 +153,44 @@ K honest_from_neighbour_to_neighbour(const float* x, float* totals, volatile int
 K honest_each_group_in_its_own_scope(const int* x, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   atomicAdd_block(out + blockIdx.x, i < n ? x[i] : 0);
+}
+__device__ int acquired(const int* from) {
+  int value;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+K honest_from_neighbour_to_neighbour_by_acquire(const float* x, float* totals, int* flags, float* out, int n) {
+  const float sum = block_sum(x, n);
+  if (threadIdx.x != 0) return;
+  float before = 0.0f;
+  if (blockIdx.x > 0) {
+    while (acquired(flags + blockIdx.x - 1) == 0) {
+    }
+    before = totals[blockIdx.x - 1];
+  }
+  totals[blockIdx.x] = before + sum;
+  asm volatile("st.release.gpu.global.s32 [%0], 1;" :: "l"(flags + blockIdx.x) : "memory");
+  out[blockIdx.x] = before;
+}
+K honest_the_last_group_behind_a_queue_of_tiles(const float* x, float* partial, unsigned* counts, float* out, unsigned n) {
+  __shared__ unsigned tile;
+  __shared__ bool last;
+  for (;;) {
+    if (threadIdx.x == 0) tile = atomicAdd(counts, 1u);
+    __syncthreads();
+    if (tile >= n) break;
+    const float sum = block_sum(x + (size_t)tile * blockDim.x, blockDim.x);
+    if (threadIdx.x == 0) partial[tile] = sum;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(counts + 1, 1u) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  float all = 0.0f;
+  for (unsigned p = threadIdx.x; p < n; p += blockDim.x) all += partial[p];
+  out[threadIdx.x] = all;
 }
