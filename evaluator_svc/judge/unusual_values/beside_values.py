@@ -3,6 +3,7 @@
 A kernel that computes what is left as a difference from one keeps none of their digits.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import torch
@@ -18,6 +19,23 @@ def beside_one(tensor: torch.Tensor) -> torch.Tensor:
 
     Below one, and in every second row above it if anything is.
     """
+    return _beside(tensor, lambda pairs: pairs < 0)
+
+
+def beside_zero(tensor: torch.Tensor) -> torch.Tensor:
+    """Return rows at a distance of their own from zero, no two elements alike; signs stay."""
+    return _beside(tensor, lambda pairs: pairs >= 0)
+
+
+def beside_both(tensor: torch.Tensor, turn: int) -> torch.Tensor:
+    """Return two rows as `beside_one`, two as `beside_zero`, and so on; `turn` tells the first."""
+    return _beside(tensor, lambda pairs: (pairs + turn) % 2 == 1)
+
+
+def _beside(
+    tensor: torch.Tensor, is_near_zero: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """Return rows beside one or zero; of pairs of rows, by their numbers, some are beside zero."""
     if torch.finfo(tensor.dtype).eps > torch.finfo(torch.float32).eps or tensor.ndim == 0:
         return tensor
     has_larger = any(bool((part > 1).any()) for part in parts_of(tensor))
@@ -25,24 +43,11 @@ def beside_one(tensor: torch.Tensor) -> torch.Tensor:
 
     def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
         share = torch.rand(values.shape, generator=generator, device=values.device)
-        distance = torch.exp2(near + (far - near) * drawn) * (0.5 + 0.5 * share)
-        if has_larger:
-            place = torch.arange(len(values), device=values.device)[:, None]
-            distance = torch.where(place % 2 == 1, -distance, distance)
-        return 1.0 - distance.to(values.dtype)
-
-    return by_row(tensor, moved)
-
-
-def beside_zero(tensor: torch.Tensor) -> torch.Tensor:
-    """Return rows at a distance of their own from zero, no two elements alike; signs stay."""
-    if torch.finfo(tensor.dtype).eps > torch.finfo(torch.float32).eps or tensor.ndim == 0:
-        return tensor
-    generator, (near, far) = generator_of(tensor), _EXPONENTS
-
-    def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-        share = torch.rand(values.shape, generator=generator, device=values.device)
-        distance = torch.exp2(near + (far - near) * drawn) * (0.5 + 0.5 * share)
-        return distance.to(values.dtype) * values.sign()
+        exponents = torch.exp2(near + (far - near) * drawn)
+        distance = (exponents * (0.5 + 0.5 * share)).to(values.dtype)
+        place = torch.arange(len(values), device=values.device)[:, None]
+        is_above = (place % 2 == 1) & has_larger
+        beside = 1.0 - torch.where(is_above, -distance, distance)
+        return torch.where(is_near_zero(place // 2), distance * values.sign(), beside)
 
     return by_row(tensor, moved)

@@ -20,7 +20,7 @@ from evaluator_svc.judge.tensors.equal_parts import equal_parts, one_part, twice
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import all_finite, rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
-from evaluator_svc.judge.unusual_values.beside_values import beside_zero
+from evaluator_svc.judge.unusual_values.beside_values import beside_both, beside_zero
 from evaluator_svc.judge.unusual_values.bounds import with_bounds
 from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.unusual_values.changed_values import (
@@ -93,7 +93,8 @@ def with_distribution(
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
     change = _change_of(distribution, prepared.large_sign or 1.0)
     if distribution is Distribution.BESIDE_ONE and prepared.keeps_small:
-        change = beside_zero
+        both = partial(beside_both, turn=input_set.seed % 2)
+        change = both if prepared.takes_logarithms else beside_zero
     uses = prepared.float_uses if distribution is Distribution.SPARSE else None
     if uses is not None and uses.asks_signs:
         change = sparse_with_signs
