@@ -15,6 +15,7 @@ from evaluator_svc.judge.draws.input_change import (
     replacements,
 )
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.tensors.equal_parts import EqualParts, equal_parts
 from evaluator_svc.judge.tensors.structure import is_structured, structures
 from evaluator_svc.judge.unusual_values.changed_values import CHANGES, few, large, outliers
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
@@ -253,6 +254,24 @@ def test_few_elements_change_to_those_of_another_draw(
     assert is_changed == with_parameters
     again = changed(before, replacements(choose_places(before, change), other))
     assert torch.equal(again.inputs[0], after.inputs[0])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("parts", EqualParts)
+def test_what_a_table_holds_twice_changes_in_few_places_alike(
+    parts: EqualParts, is_sparse: bool
+) -> None:
+    twice = ".repeat(1, 2)" if parts is EqualParts.HALVES else ".repeat_interleave(2, -1)"
+    inputs = f"[torch.randn(rows, cols // 2){twice}]"
+    result = "\ndef forward(self, x):\n    return x * 2\n"
+    prepared = _prepared(make_task(result, inputs=inputs, rows=64, cols=128))
+    before, other = prepared.input_set(5), prepared.input_set(6)
+    change = InputChange(other_seed=6, is_sparse=is_sparse, with_parameters=False)
+    (after,) = changed(before, replacements(choose_places(before, change), other)).inputs
+    assert equal_parts(after) is parts
+    differs = after != before.inputs[0]
+    assert 0 < int(differs.sum()) <= (32 if is_sparse else 128)
+    assert torch.equal(after[differs], other.inputs[0][differs])
 
 
 _STRUCTURED = {

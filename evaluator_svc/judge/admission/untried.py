@@ -129,7 +129,7 @@ def _equal_parts(item: PreparedWorkload) -> list[str]:
         return []
     return [
         f"{', '.join(twofold)}: the two halves of each row, or the two numbers of each pair, are"
-        " equal, and candidates are tried with no others"
+        " equal, and candidates are tried with no others; they stay the same between timed calls"
     ]
 
 

@@ -2,7 +2,8 @@
 
 Elements are replaced by those of another draw at the same places, so that every value is one that
 the reference's inputs can have. A tensor with a structure that single elements would break
-(symmetric, sorted, a permutation, shares of a whole) stays as it is: a kernel may rely on it.
+(symmetric, sorted, a permutation, shares of a whole) stays as it is: a kernel may rely on it. What
+each row holds twice changes at both places.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.tensors.structure import is_structured
+from evaluator_svc.judge.tensors.equal_parts import EqualParts, both_places
+from evaluator_svc.judge.tensors.structure import structures
 
 _SHARE: Final = 64
 """Of a tensor's elements one in so many is replaced…"""
@@ -21,7 +23,8 @@ _RUN: Final = 32
 _FEW: Final = 16
 """Elements that are replaced where only a few are."""
 _MOST: Final = 1 << 22
-"""Elements that are replaced in any tensor; their places take memory, too."""
+"""Elements that are replaced in any tensor, or pairs of equal ones; their places take memory,
+too."""
 _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """By bytes of an element."""
 
@@ -89,9 +92,15 @@ def patch(tensor: torch.Tensor, places: Places) -> None:
 
 
 def _chosen(tensor: torch.Tensor, generator: torch.Generator, *, is_sparse: bool) -> Places | None:
-    if not tensor.numel() or is_structured(tensor):
+    bound = structures(tensor) - {"labels"}
+    parts = next((p for p in EqualParts if bound == {p.value}), None)
+    if not tensor.numel() or (bound and parts is None):
         return None
-    indices = _places(tensor.numel(), generator, is_sparse=is_sparse)
+    if parts is None:
+        indices = _places(tensor.numel(), generator, is_sparse=is_sparse)
+    else:
+        indices = _places(tensor.numel() // 2, generator, is_sparse=is_sparse)
+        indices = both_places(indices, tensor.shape[-1], parts)
     return Places(indices=indices, bits=_bits(tensor)[indices])
 
 

@@ -1,6 +1,7 @@
 """Rows of floats whose halves are equal, or whose neighbours are in pairs, as rotary tables are.
 
-A kernel may read one of the two. Draws change the one, and the other with it.
+A kernel may read one of the two. Draws change the one, and the other with it; between timed calls
+both stay as they were drawn.
 """
 
 from enum import Enum
@@ -43,6 +44,21 @@ def twice(part: torch.Tensor, parts: EqualParts) -> torch.Tensor:
     if parts is EqualParts.HALVES:
         return torch.cat((part, part), dim=-1)
     return part.repeat_interleave(2, dim=-1)
+
+
+def both_places(indices: torch.Tensor, width: int, parts: EqualParts) -> torch.Tensor:
+    """Return flat indices of both values of what lies at flat indices into one part.
+
+    Args:
+        indices: Into the part, flat.
+        width: Of the tensor's rows.
+        parts: How its rows repeat themselves.
+    """
+    if parts is EqualParts.PAIRS:
+        return torch.cat((2 * indices, 2 * indices + 1))
+    half = width // 2
+    first = indices + indices // half * half
+    return torch.cat((first, first + half))
 
 
 def _both(tensor: torch.Tensor, parts: EqualParts) -> tuple[torch.Tensor, torch.Tensor]:
