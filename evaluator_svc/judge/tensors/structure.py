@@ -41,7 +41,8 @@ def structures(tensor: torch.Tensor) -> frozenset[str]:
 def is_structured(tensor: torch.Tensor) -> bool:
     """Return whether single elements cannot be taken from another draw.
 
-    Labels can: each is one of few values, wherever it comes from.
+    Labels can: each is one of few values, wherever it comes from. Of equal parts two elements can,
+    which `draws/input_change.py` takes together.
     """
     return bool(structures(tensor) - {"labels"})
 
