@@ -80,7 +80,8 @@ def judge_command(
     with ExitStack() as held:
         kept = None
         if out is not None:
-            asked = f"{device}, fresh baselines" if fresh_baselines else device
+            asked = f"{device} of {targets['evaluator_target']}"
+            asked += ", fresh baselines" if fresh_baselines else ""
             kept = held.enter_context(closing(KeptVerdicts(out, asked)))
         foundry = held.enter_context(open_foundry(**targets))
         results = judge_published(

@@ -106,6 +106,8 @@ class PlainSuite:
         elif entry.state is EntryState.FINISHED:
             line += f": {self._best.text(entry)}, {counted(progress.evaluations, 'evaluation')}"
             line += f", {progress.cost_usd:.2f} USD, {progress.seconds:.0f} s"
+            if progress.reason:
+                line += f"; more budget brought nothing: {progress.reason}"
         else:
             line += f": {progress.reason}"
         _write(line)
@@ -173,7 +175,8 @@ class LiveSuite:
         seconds = progress.seconds
         if entry.number in self._begun_s:
             seconds += time.monotonic() - self._begun_s[entry.number]
-        says = one_line(progress.reason)[:60] if progress.reason else self._best.text(entry)
+        is_told = progress.reason and entry.state is not EntryState.FINISHED
+        says = one_line(progress.reason)[:60] if is_told else self._best.text(entry)
         return (
             one_line(entry.title),
             entry.state.value,

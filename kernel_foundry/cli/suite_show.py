@@ -194,14 +194,14 @@ def show_results(console: PrintableConsole, results: Sequence[EntryResult]) -> N
     )
     for result in results:
         progress, verdict = result.entry.progress, result.verdict
-        gain = "–"
-        if verdict is not None:
+        gain = one_line(progress.reason) or "–"
+        if verdict is not None and (not progress.reason or result.entry.has_ended):
             gain = headline_text(verdict.speedup, verdict.speedup_interval) + trust_text(verdict)
         bits = result.effective_bits
         table.add_row(
             one_line(result.entry.title),
             result.entry.state.value,
-            one_line(progress.reason) if progress.reason else gain,
+            gain,
             "" if bits is None else f"{bits:.1f}",
             f"{progress.cost_usd:.2f}",
             clock_text(progress.seconds),

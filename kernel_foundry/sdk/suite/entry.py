@@ -48,7 +48,7 @@ class Progress:
     rounds: int = 1
     """2 when it was given more after its share had ended it."""
     reason: str = ""
-    """Why it was refused or failed."""
+    """Why it was refused or failed; of a finished run: why more budget brought nothing."""
     degeneracies: tuple[str, ...] = ()
     """Why a trivial answer passes the task."""
 

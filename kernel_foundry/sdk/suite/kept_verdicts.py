@@ -24,7 +24,7 @@ class _KeptVerdict:
     kernel: str
     """Digests."""
     asked: str
-    """The device that was asked for, and what else decides the verdict."""
+    """The device that was asked for, its evaluator, and what else decides the verdict."""
     evaluation: Evaluation
 
 
@@ -33,7 +33,7 @@ class KeptVerdicts:
 
     Args:
         folder: Where the file is, or is to be.
-        asked: The device that is asked for, and what else decides a verdict.
+        asked: The device that is asked for, its evaluator, and what else decides a verdict.
 
     Raises:
         InvalidArgumentError: the folder cannot be written to.

@@ -31,6 +31,7 @@ from kernel_foundry.errors import (
     LlmConfigurationError,
     LlmUnavailableError,
     PackageMissingError,
+    QuotaExceededError,
     RunHeldError,
     RunNotFoundError,
     StatusCode,
@@ -73,6 +74,7 @@ _ENDS_THE_SUITE: Final = (
     LlmConfigurationError,
     LlmUnavailableError,
     PackageMissingError,
+    QuotaExceededError,
 )
 """What every other run would meet as well."""
 
@@ -191,7 +193,7 @@ class _SuiteRun:
         if found is None:
             return None
         entry, budget = found
-        entry.progress.budget, entry.progress.rounds = budget, 2
+        entry.progress.budget, entry.progress.rounds, entry.progress.attempts = budget, 2, 0
         return entry
 
     async def _work(self, entry: SuiteEntry) -> None:
@@ -222,6 +224,10 @@ class _SuiteRun:
                     raise
             else:
                 entry.progress.reason = ""
+                state = EntryState.FINISHED
+            if entry.progress.rounds > 1 and state in (EntryState.REFUSED, EntryState.FAILED):
+                # It has the result of its first share; what the second one used counts.
+                await self._take_finished(entry, await self._services.archive.get_run(entry.run))
                 state = EntryState.FINISHED
             self._write(entry, state)
             if state is not EntryState.BEGUN:
@@ -289,7 +295,7 @@ class _SuiteRun:
         entry.progress.bound_share = ended.spent.traffic_bound_share
 
     async def _take_finished(self, entry: SuiteEntry, run: Run) -> None:
-        """Take what a run came to whose end was not recorded here: this process was killed."""
+        """Take what a run came to whose end was not recorded here: by a failure or a kill."""
         account = await self._services.generator.account(run.spec.name)
         entry.progress.evaluations = run.evaluation_count
         entry.progress.cost_usd = max(run.cost_usd, sum(s.usd for s in account.spend))

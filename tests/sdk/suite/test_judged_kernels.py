@@ -123,6 +123,12 @@ def test_one_command_judges_them_all(
     assert "[4/5] softmax: " in said.err
     found = json.loads((out / "results.json").read_text())
     assert found["summary"]["tasks"] == 5
+    kept = (out / "verdicts.jsonl").read_text().splitlines()
+    assert {json.loads(line)["asked"] for line in kept if line} == {" of local"}
+    other = [*asked, "--evaluator", "other:50051"]  # another machine, with verdicts of its own
+    assert command.main(other, standalone_mode=False) == 1
+    assert len((out / "verdicts.jsonl").read_text().split()) > len(kept)
+    capsys.readouterr()
     assert sorted(found["verdicts"]) == ["level1_19_ReLU", "level1_20_GELU", "wrong"]
     assert found["verdicts"]["level1_19_ReLU"]["trust"] == "foreign"
     assert (out / "eval_results_level1.json").exists()

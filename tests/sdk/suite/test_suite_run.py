@@ -1,8 +1,11 @@
 """The runs of a suite: side by side on its devices, within its budget, once each."""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
+from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -10,6 +13,7 @@ from typing import ClassVar
 import pytest
 
 from archive_svc.archive import LocalArchive
+from kernel_foundry.domain.account import ModelSpend, RunAccount
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
@@ -19,7 +23,9 @@ from kernel_foundry.errors import (
     BackendUnavailableError,
     DeviceMemoryError,
     InvalidArgumentError,
+    KernelFoundryError,
     ProcessLostError,
+    QuotaExceededError,
     RunHeldError,
     ServiceUnavailableError,
     TaskInvalidError,
@@ -30,6 +36,7 @@ from kernel_foundry.sdk.suite import suite_run
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.plan import WholeBudget
 from kernel_foundry.sdk.suite.progress import EntryEvent, RunEvent, SuiteEvent
+from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.starting_points import check_start_from
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
@@ -161,6 +168,30 @@ async def test_a_suite_keeps_to_its_budget_and_goes_on_with_more(tmp_path: Path)
     assert suite.entries[0].progress.budget.cost_usd == pytest.approx(0.05)
 
 
+class _PaidByBook(_Paid):
+    """Keeps books of what it asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: Counter[str] = Counter()
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        self._asked[request.run] += 1
+        return await super().propose(request)
+
+    async def account(self, run: str) -> RunAccount:
+        asked = self._asked[run]
+        spend = ModelSpend(
+            model="fake",
+            requests=asked,
+            retries=0,
+            prompt_tokens=5 * asked,
+            completion_tokens=5 * asked,
+            usd=0.01 * asked,
+        )
+        return RunAccount(run=run, spend=(spend,))
+
+
 class _KilledError(Exception):
     """Nobody handles it."""
 
@@ -174,6 +205,17 @@ class _AtTheBound(FakeEvaluator):
         assert result.timing is not None
         bound_ns = result.timing.median_ns if request.task.name == "t1" else 1.0
         return replace(verdict, workloads=(replace(result, traffic_bound_ns=bound_ns),))
+
+
+class _Failing(_AtTheBound):
+    """Fails from when it is told how."""
+
+    failure: KernelFoundryError | None = None
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        if self.failure is not None:
+            raise self.failure
+        return await super().evaluate(request)
 
 
 async def test_what_a_run_at_its_bound_leaves_goes_to_one_that_may_gain(tmp_path: Path) -> None:
@@ -200,6 +242,34 @@ async def test_what_a_run_at_its_bound_leaves_goes_to_one_that_may_gain(tmp_path
     assert 0.5 <= suite.cost_usd <= 0.6 + 4 * 0.02
     judged = await archived(tmp_path, "small.t0")
     assert len(judged) == len(set(judged)) > first.evaluations // 2
+
+
+@pytest.mark.parametrize("error", [DeviceMemoryError("too large"), QuotaExceededError("used up")])
+async def test_a_run_keeps_its_result_when_it_fails_with_more_budget(
+    tmp_path: Path, error: KernelFoundryError
+) -> None:
+    evaluator = _Failing()
+    services = services_in(tmp_path, evaluator=evaluator, generator=_PaidByBook())
+    plan = plan_of(2, whole=WholeBudget(cost_usd=0.6), each=RunBudget(evaluations=100))
+    first_costs: list[float] = []
+
+    def listen(event: SuiteEvent) -> None:
+        if isinstance(event, EntryEvent) and event.entry.progress.rounds == 2 and not first_costs:
+            first_costs.append(event.entry.progress.cost_usd)
+        if isinstance(event, RunEvent) and event.entry.progress.rounds == 2:
+            evaluator.failure = error  # once its second share has paid for something
+
+    with contextlib.suppress(QuotaExceededError):
+        await work(tmp_path, plan, services, listen)
+    with closing(SuiteStore(tmp_path / "suites.db")) as store:
+        suite = store.find("small")
+    first = suite.entries[0]
+    goes_on = isinstance(error, QuotaExceededError)
+    assert first.state is (EntryState.BEGUN if goes_on else EntryState.FINISHED)
+    assert ("too large" in first.progress.reason) != goes_on
+    assert goes_on or first.progress.cost_usd > first_costs[0]
+    results = await results_of(services.archive, suite)
+    assert results[0].winner is not None
 
 
 async def test_runs_wait_when_the_budget_is_used_up(tmp_path: Path) -> None:
