@@ -283,9 +283,15 @@ class Judge:
         """
         runs = self._lean_runs.get(draw)
 
+        if runs is not None:
+            # Two steps: with no memory for the second one, the first is not done again, or the run
+            # would count twice.
+            verdict = self._work_on(draw, "comparing", lambda _: runs.verify())
+            return self._work_on(
+                draw, "checking", lambda shared: with_task_check(shared, (0,), verdict)
+            )
+
         def compared(shared: SharedDraw) -> RunComparison:
-            if runs is not None:
-                return with_task_check(shared, (0,), runs.verify())
             written = tuple(slots) or tuple(range(OUTPUT_SLOTS))
             return with_task_check(shared, written, verification.verify(shared, slots))
 

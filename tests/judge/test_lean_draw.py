@@ -305,3 +305,18 @@ def test_digests_tell_contents_apart(judge: Judge) -> None:
     assert digester.digest(data[:-1]) != whole
     swapped = torch.cat([data[4:8], data[:4], data[8:]])
     assert digester.digest(swapped) != whole or torch.equal(swapped, data)
+
+
+def test_no_run_counts_twice_for_want_of_memory_in_the_tasks_check(
+    lean: Callable[[Task], LeanRunner],
+) -> None:
+    task = make_task(SOFTMAX)
+    text = (
+        f"{task.reference}\n\ndef looked_at(inputs, expected, actual):\n"
+        "    looked_at.calls = getattr(looked_at, 'calls', 0) + 1\n"
+        "    if looked_at.calls == 1:\n"
+        "        raise MemoryError\n"
+    )
+    verdict = lean(replace(task, reference=text, check="looked_at")).verify(softmax)
+    assert not verdict.is_wrong
+    assert verdict.correctness.run_count == RUN_COUNT

@@ -8,6 +8,7 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.answer_check import check_answers
+from evaluator_svc.judge.comparison.compare import allowed_mismatches
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Tolerance
@@ -77,3 +78,23 @@ def test_trivial_answers_are_held_to_the_same_share() -> None:
         refused[matched] = check_answers(judged, [prepared], open_memory("null:0")).refusals
     assert refused[1.0] == []
     assert "zeros" in refused[0.9][0]
+
+
+def test_whole_numbers_have_all_to_be_right_in_trivial_answers() -> None:
+    """As in those of candidates."""
+    task = make_task(
+        "def forward(self, x):\n    return (x > 2).long()\n",
+        rows=64,
+        cols=64,
+        tolerance=Tolerance(rtol=1e-4, atol=1e-4, matched=0.9),
+    )
+    prepared = PreparedWorkload(
+        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
+    )
+    assert check_answers(task, [prepared], open_memory("null:0")).refusals == []
+
+
+def test_a_tenth_of_the_elements_is_a_tenth() -> None:
+    """1.0 - 0.9 is less than 0.1."""
+    assert [allowed_mismatches(count, 0.9, 1.0) for count in (9, 10, 999, 1000)] == [0, 1, 99, 100]
+    assert allowed_mismatches(1000, 0.9, float("nan")) == 0

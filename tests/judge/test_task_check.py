@@ -53,6 +53,21 @@ def test_what_it_raises_on_outputs_is_their_fault(
 
 
 @pytest.mark.parametrize("judge", EACH_MEMORY, indirect=True)
+@pytest.mark.parametrize("check", ["return 'never right'", "return 1 / 0"])
+def test_what_it_says_of_the_references_outputs_is_no_fault_of_others(
+    judge: Judge, drawn: Callable[..., RunnerSide], check: str
+) -> None:
+    """Admission tried it on other draws."""
+    runner = drawn(task_with(check))
+    runner.run(lambda x: 2 * x, "x")
+    verdict = judge.verify(runner.draw.draw)
+    assert not verdict.is_wrong
+    (made,) = [c for c in verdict.checks if c.kind is CheckKind.TASK_CHECK]
+    assert made.result is CheckResult.SKIPPED
+    assert "the reference's own outputs" in made.note
+
+
+@pytest.mark.parametrize("judge", EACH_MEMORY, indirect=True)
 @pytest.mark.parametrize(
     ("check", "name", "refusal"),
     [

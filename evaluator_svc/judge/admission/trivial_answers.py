@@ -10,7 +10,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.comparison.compare import allowed_mismatches, compare_output
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
@@ -48,13 +48,8 @@ class TrivialTrial:
     """Every element is what was expected, to the last bit."""
     error: float = 0.0
     """Largest error where all are right, in the units of the tolerance."""
-    least_share: float = 1.0
-    """Of the elements that have to be right."""
-
-    @property
-    def passes(self) -> bool:
-        """Whether a candidate that writes this would be right."""
-        return self.share >= self.least_share
+    passes: bool = True
+    """Whether a candidate that writes this would be right."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +95,6 @@ def _both(first: TrivialTrial, second: TrivialTrial | None) -> TrivialTrial | No
         name=first.name,
         output=first.output,
         share=min(first.share, second.share),
-        least_share=first.least_share,
         is_exact=first.is_exact and second.is_exact,
         error=max(first.error, second.error),
     )
@@ -114,21 +108,20 @@ def _try(
     if values is None or not expected.tensor.numel():
         return None
     values = values.to(expected.tensor.dtype).contiguous()
-    wrong = _wrong_count(values, expected, tolerance)
-    if wrong:
+    found = compare_output(values.data_ptr(), expected, tolerance)
+    if wrong := int(found.mismatch_count):
+        count = values.numel()
+        # Whole numbers have all to be right.
+        matched = 1.0 if expected.is_exact else tolerance.matched
         return TrivialTrial(
             name=answer.name,
             output=index,
-            share=1.0 - wrong / values.numel(),
-            least_share=tolerance.matched,
+            share=1.0 - wrong / count,
+            passes=wrong <= allowed_mismatches(count, matched, found.max_abs_error),
         )
-    is_exact = not _wrong_count(values, expected, _EXACT)
+    is_exact = not compare_output(values.data_ptr(), expected, _EXACT).mismatch_count
     error = 0.0 if is_exact else largest_error(values, expected.tensor)
     return TrivialTrial(name=answer.name, output=index, share=1.0, is_exact=is_exact, error=error)
-
-
-def _wrong_count(values: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance) -> int:
-    return int(compare_output(values.data_ptr(), expected, tolerance).mismatch_count)
 
 
 def _answers(pair: DrawPair, index: int, *, own: int) -> Iterator[Answer]:

@@ -4,12 +4,18 @@ The bound of an element is atol * scale + rtol * |expected|. `tensors/scales.py`
 is; it is 1 where the tolerance was given by hand.
 """
 
+import math
+from typing import Final
+
 import torch
 
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.reference.name_table import dtype_name
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
+
+_ROUNDING: Final = 1e-6
+"""Of an element: 1.0 - 0.9 is less than a tenth."""
 
 
 def compare_output(
@@ -28,6 +34,13 @@ def compare_output(
         groups=expected.groups.count,
         inner=expected.groups.inner,
     )
+
+
+def allowed_mismatches(element_count: int, matched: float, largest_error: float) -> int:
+    """Return how many floats of an output may be wrong; none where an error is not finite."""
+    if not math.isfinite(largest_error):
+        return 0
+    return math.floor((1.0 - matched) * element_count + _ROUNDING)
 
 
 def matches(actual: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance) -> bool:

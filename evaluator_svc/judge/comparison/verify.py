@@ -16,7 +16,7 @@ from evaluator_svc.judge.comparison.checks import (
     guards_check,
     inputs_check,
 )
-from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.comparison.compare import allowed_mismatches, compare_output
 from evaluator_svc.judge.comparison.few_elements import tolerance_of_few
 from evaluator_svc.judge.comparison.index_comparison import count_misplaced
 from evaluator_svc.judge.comparison.mismatch import (
@@ -242,8 +242,8 @@ def allowed_counts(
     if not differ:
         return none
     if getattr(torch, draw.output_slots[output].dtype).is_floating_point:
-        most = math.floor((1.0 - matched) * draw.element_count(output))
-        return tuple(most if math.isfinite(c.max_abs_error) else 0 for c in comparisons)
+        count = draw.element_count(output)
+        return tuple(allowed_mismatches(count, matched, c.max_abs_error) for c in comparisons)
     if draw.prepared.module.names_places:
         expected = _expected(draw, seed, values)[output].tensor
         written = [draw.output_tensor(seed, output, slots[i]) for i in differ]
