@@ -26,6 +26,7 @@ class FormWorkload:
     name: str
     sizes: tuple[Size, ...]
     is_timed: bool
+    tolerance: Tolerance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +37,8 @@ class FormRequest:
     """Of the file."""
     device: str
     """As torch calls it: "cpu" or "cuda:0"."""
-    tolerance: Tolerance
     is_scaled: bool
-    """Whether the tolerance is in units of each row's scale."""
+    """Whether tolerances are in units of each row's scale."""
     workloads: tuple[FormWorkload, ...]
     entry: FormEntry = FormEntry.MODULE
 

@@ -7,6 +7,7 @@ is the one in the file; what it is held to is the task's tolerance.
 import copy
 import gc
 import importlib.util
+import math
 import secrets
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import torch
 
+from evaluator_svc.judge.comparison.compare import allowed_mismatches
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.reference.task_module import seed_all
@@ -25,6 +27,7 @@ from evaluator_svc.sandbox.absent_packages import hide_own_packages
 from evaluator_svc.sandbox.confinement import Confinement, confine
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.exported_form import (
     FormEntry,
     FormReport,
@@ -96,7 +99,13 @@ class Trial:
         after = self._file.stats()
         if after["kernel"] != before["kernel"] + 1:
             return _failed(workload, f"the reference ran: {after['last_reason']}")
-        share = self._error_share(results, expected)
+        share = error_share(
+            results,
+            expected,
+            workload.tolerance,
+            is_scaled=self._request.is_scaled,
+            memory=self._memory,
+        )
         if not share <= 1.0:
             return _failed(workload, f"wrong by {share:.3g} times what the tolerance allows")
         if not workload.is_timed:
@@ -207,25 +216,6 @@ class Trial:
         finally:
             device.run = own
 
-    def _error_share(
-        self, results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
-    ) -> float:
-        worst = 0.0
-        for result, wanted in zip(results, expected, strict=True):
-            if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
-                return float("inf")
-            found, whole = result.cpu(), wanted.cpu().contiguous()
-            bound = expect(whole, is_scaled=self._request.is_scaled, memory=self._memory).bound(
-                self._request.tolerance
-            )
-            if whole.is_floating_point():
-                error = (found.double() - whole.double()).abs()
-                error[found.isnan() & whole.isnan() | (found == whole)] = 0.0
-                worst = max(worst, float((error / bound.double().clamp(min=1e-45)).max()))
-            elif not torch.equal(found, whole):
-                return float("inf")
-        return worst
-
     def _new(self, kind: Any, source: Any) -> Any:
         """A module of a class, with the reference's arguments; two of them have equal weights."""
         seed_all(self._seed, torch.device("cpu"))
@@ -237,6 +227,39 @@ class Trial:
         is_cast = bool(self._file.CAST) and tensor.is_floating_point()
         dtype = getattr(torch, self._file.CAST) if is_cast else tensor.dtype
         return tensor.to(device=self._device, dtype=dtype)
+
+
+def error_share(
+    results: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    tolerance: Tolerance,
+    *,
+    is_scaled: bool,
+    memory: HostMemory,
+) -> float:
+    """Return the largest error over what is allowed, dimensionless; infinity: it is no number.
+
+    The largest ones are left out, as many as the tolerance lets be wrong.
+    """
+    worst = 0.0
+    for result, wanted in zip(results, expected, strict=True):
+        if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
+            return math.inf
+        found, whole = result.cpu(), wanted.cpu().contiguous()
+        if whole.is_floating_point():
+            bound = expect(whole, is_scaled=is_scaled, memory=memory).bound(tolerance)
+            error = (found.double() - whole.double()).abs()
+            ratio = error / bound.double().clamp(min=1e-45)
+            ratio[found.isnan() & whole.isnan() | (found == whole)] = 0.0
+            largest = float(ratio.max())
+            if not math.isfinite(largest):
+                return math.inf
+            most = allowed_mismatches(ratio.numel(), tolerance.matched, largest)
+            rank = max(ratio.numel() - most, 1)
+            worst = max(worst, float(ratio.flatten().kthvalue(rank).values))
+        elif not torch.equal(found, whole):
+            return math.inf
+    return worst
 
 
 def _shapes_of(model: Any) -> dict[str, torch.Size]:

@@ -254,7 +254,6 @@ def tried(text: str, winner: Winner, entry: FormEntry = FormEntry.MODULE) -> For
     request = FormRequest(
         text=text,
         device="cpu",
-        tolerance=winner.admission.tolerance,
         is_scaled=True,
         workloads=form_workloads([winner]),
         entry=entry,

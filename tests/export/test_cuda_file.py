@@ -161,7 +161,6 @@ def test_a_file_for_a_gpu_is_tried_before_it_is_given(gpu_winner: Winner) -> Non
     request = FormRequest(
         text=torch_file([gpu_winner], "fast_gpu"),
         device=gpu_winner.admission.device.id,
-        tolerance=gpu_winner.admission.tolerance,
         is_scaled=True,
         workloads=form_workloads([gpu_winner]),
     )

@@ -1,12 +1,17 @@
 """The exported file as a text: its evidence, its readers, and what is tried before it is given."""
 
 import base64
+import math
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from evaluator_svc.exported_form.process import error_share
+from evaluator_svc.judge.memory.host_memory import HostMemory
+from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.python_literal import packed
 from kernel_foundry.evidence.record import read_records
@@ -106,6 +111,21 @@ def test_a_file_that_computes_something_else_fails(text: str, winner: Winner) ->
     assert wrong != text
     report = tried(wrong, winner)
     assert ["wrong by" in result.failure for result in report.results] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("count", "value", "is_right"),
+    [(0, 7.0, True), (10, 7.0, True), (11, 7.0, False), (1, math.nan, False), (1, math.inf, False)],
+)
+def test_so_many_elements_may_be_wrong_and_none_no_number(
+    count: int, value: float, *, is_right: bool
+) -> None:
+    tolerance = Tolerance(rtol=1e-5, atol=1e-5, matched=0.9)
+    expected = torch.arange(100.0)
+    found = expected.clone()
+    found[20 : 20 + count] = value
+    share = error_share([found], [expected], tolerance, is_scaled=False, memory=HostMemory())
+    assert (share <= 1.0) == is_right
 
 
 @pytest.mark.sycl

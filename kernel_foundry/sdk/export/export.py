@@ -118,7 +118,6 @@ def _tried(
         FormRequest(
             text=text,
             device="cpu" if first.record.source.language is Language.SYCL else device,
-            tolerance=first.admission.tolerance,
             is_scaled=task.tolerance is None,
             workloads=form_workloads(winners),
             entry=target.entry,
@@ -161,6 +160,9 @@ def form_workloads(winners: Sequence[Winner]) -> tuple[FormWorkload, ...]:
                 name=workload.workload,
                 sizes=tuple(Size(name=name, value=value) for name, value in sizes),
                 is_timed=not workload.held_out,
+                tolerance=winner.record.task.tolerance_of(
+                    workload.workload, winner.admission.tolerance
+                ),
             )
     return tuple(found.values())
 

@@ -3,7 +3,6 @@
 Format: `build.toml`, edition 5.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -37,20 +36,23 @@ NAMESPACE = add_op_namespace_prefix("").partition("::")[0]"""
 _TEST: Final = '''\
 """The kernels give what their reference gives."""
 
+import math
+
 import pytest
 import torch
 from {name} import Module, reset_stats, stats
 from {name}.kernels import CAST, TF32, TRAINING, filled, flat, reference_at, results_of
 
-SIZES = {sizes}
+CASES = {cases}
+"""Sizes, with rtol and atol there, and the share of the elements that have to be within them."""
 IS_SCALED = {is_scaled}
 """Whether the absolute tolerance is in units of the largest result."""
 
 
 @pytest.mark.kernels_ci
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_the_kernels_are_right(sizes, monkeypatch):
+@pytest.mark.parametrize(("sizes", "rtol", "atol", "matched"), CASES, ids=str)
+def test_the_kernels_are_right(sizes, rtol, atol, matched, monkeypatch):
     for switch in (torch.backends.cuda.matmul, torch.backends.cudnn):
         monkeypatch.setattr(switch, "allow_tf32", TF32)
     source = reference_at(tuple(sorted(sizes.items())))
@@ -68,7 +70,13 @@ def test_the_kernels_are_right(sizes, monkeypatch):
     assert stats()["kernel"] == 1, stats()
     for one, other in zip(found, expected):
         scale = other.abs().max().item() if IS_SCALED and other.is_floating_point() else 1.0
-        torch.testing.assert_close(one, other, rtol={rtol!r}, atol={atol!r} * scale)
+        if matched < 1.0 and other.is_floating_point():
+            right = torch.isclose(one, other, rtol=rtol, atol=atol * scale)
+            assert bool((right | (one.isfinite() & other.isfinite())).all())
+            allowed = math.floor((1.0 - matched) * right.numel() + 1e-6)
+            assert right.numel() - int(right.sum()) <= allowed
+            continue
+        torch.testing.assert_close(one, other, rtol=rtol, atol=atol * scale)
 '''
 _CARD: Final = """\
 ---
@@ -118,8 +126,10 @@ def hf_folder(
     task = plain_text(first.record.task.name)
     name = module.lower()
     package = package_name(module)
-    sizes = [w.sizes(workload) for w in winners[:1] for workload in w.workloads]
-    tolerance = first.admission.tolerance
+    cases = []
+    for workload in first.workloads:
+        held = first.record.task.tolerance_of(workload.workload, first.admission.tolerance)
+        cases.append((first.sizes(workload), held.rtol, held.atol, held.matched))
     inputs = tensors_of(first.workloads[0], TensorRole.INPUT)
     assert text.count(NAMESPACE_LINE) == 1, "it is one line of each file"
     return {
@@ -128,10 +138,8 @@ def hf_folder(
         f"torch-ext/{name}/kernels.py": text.replace(NAMESPACE_LINE, _NAMESPACE),
         f"tests/test_{name}.py": _TEST.format(
             name=name,
-            sizes=json.dumps(sizes),
+            cases=repr(cases),
             is_scaled=first.record.task.tolerance is None,
-            rtol=tolerance.rtol,
-            atol=tolerance.atol,
         ),
         "CARD.md": _CARD.format(
             package=package,
