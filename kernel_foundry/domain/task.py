@@ -96,7 +96,9 @@ def is_scalar(value: object) -> bool:
     """Return whether a scalar may have the value: a flag, a finite number or a printable word."""
     if isinstance(value, str):
         return value.isprintable()
-    return isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**63
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return isinstance(value, float) and math.isfinite(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

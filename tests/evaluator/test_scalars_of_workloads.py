@@ -5,7 +5,7 @@ import math
 import pytest
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.task import Scalar, Task, Workload
+from kernel_foundry.domain.task import Scalar, Task, Workload, is_scalar
 
 _REFERENCE = """
 import torch
@@ -90,3 +90,13 @@ def test_what_the_tasks_check_says_is_a_wrong_result(judged) -> None:
     assert verdict.findings[0].message.endswith(
         "no_negative_zeros() refuses the outputs: a zero is negative"
     )
+
+
+def test_a_number_with_a_point_may_be_as_large_as_it_can_be_written() -> None:
+    """An integer has to fit into 64 bits."""
+    assert Scalar(name="MASK", text="-1e30").value == -1e30
+    for text in ("1e400", str(2**63), "9" * 190):
+        with pytest.raises(ValueError, match="scalar MASK"):
+            Scalar(name="MASK", text=text)
+    assert not is_scalar(10**400)
+    assert not is_scalar(math.nan)

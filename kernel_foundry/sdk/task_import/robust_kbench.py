@@ -136,6 +136,8 @@ class _Call:
                 raise NotRepresentableError("Model takes arguments by keyword alone")
         elif init:
             raise NotRepresentableError("Model has no __init__ to take settings")
+        for value in (*init.values(), *inputs.values()):
+            literal(value)  # what no text can hold ends this entry alone
         return {f"init {k}": v for k, v in init.items()} | {
             f"input {k}": v for k, v in inputs.items()
         }

@@ -132,6 +132,15 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path, config: object, re
     assert reason in found["tasks/scale/func_forward.py"]
 
 
+def test_an_entry_with_a_huge_number_ends_no_other(tmp_path: Path) -> None:
+    """Also beside a number with a point, of which it would be one."""
+    config = {**CONFIG, "multi_init_configs": [{"eps": 10**400}, {"eps": 0.5}]}
+    other = {f"tasks/other/{Path(path).name}": text for path, text in _suite(CONFIG).items()}
+    suite = imported(tmp_path, {**_suite(config), **other})
+    assert [done.task for done in suite.imported] == ["tasks_other"]
+    assert "beyond 64 bits" in reasons(suite)["tasks/scale/func_forward.py"]
+
+
 def test_a_folder_without_settings_is_named(tmp_path: Path) -> None:
     suite = imported(tmp_path, {"tasks/scale/func_forward.py": MODULE})
     assert "No such file" in reasons(suite)["tasks/scale/func_forward.py"]
