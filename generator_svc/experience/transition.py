@@ -13,7 +13,7 @@ from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import ProposalRequest
-from kernel_foundry.domain.speedup import TimeBounds
+from kernel_foundry.domain.speedup import TimeBounds, weighted_mean
 
 _LEAST_GAIN: Final = math.log(1.05)
 """A certain gain of less teaches nothing that carries over to other kernels."""
@@ -54,7 +54,7 @@ class ObservedTransition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpeedup:
-    """Natural logarithm of parent's over child's time, mean over the timed workloads."""
+    """Natural logarithm of parent's over child's time, mean over the timed workloads by weight."""
 
     mean: float
     lower: float
@@ -87,10 +87,12 @@ def log_speedup(parent: Evaluation, child: Evaluation) -> LogSpeedup | None:
     if not before or before.keys() != after.keys() or not same_kind or parent.task != child.task:
         return None
     pairs = [(before[name], after[name]) for name in before]
+    weight_of = {w.workload: w.weight for w in child.workloads}
+    weights = [weight_of[name] for name in before]
     return LogSpeedup(
-        mean=_mean_log([(b[1], a[1]) for b, a in pairs]),
-        lower=_mean_log([(b[0], a[2]) for b, a in pairs]),
-        upper=_mean_log([(b[2], a[0]) for b, a in pairs]),
+        mean=math.log(weighted_mean([b[1] / a[1] for b, a in pairs], weights)),
+        lower=math.log(weighted_mean([b[0] / a[2] for b, a in pairs], weights)),
+        upper=math.log(weighted_mean([b[2] / a[0] for b, a in pairs], weights)),
     )
 
 
@@ -120,7 +122,3 @@ def _timings(evaluation: Evaluation) -> dict[str, TimeBounds]:
         for w in evaluation.workloads
         if w.call_bounds_ns is not None and not w.held_out
     }
-
-
-def _mean_log(ratios: list[tuple[float, float]]) -> float:
-    return sum(math.log(over / under) for over, under in ratios) / len(ratios)

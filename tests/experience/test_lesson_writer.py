@@ -6,10 +6,12 @@ import math
 import pytest
 
 from generator_svc.experience.lesson_writer import write_lesson
+from generator_svc.experience.transition import log_speedup
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Timing
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, LessonOrigin, lesson_fault
 from kernel_foundry.domain.measures import Measures
+from tests.domain_values import timing_of
 from tests.experience.conftest import (
     HIDDEN,
     PLAN,
@@ -165,6 +167,30 @@ def test_times_of_other_devices_are_not_compared() -> None:
         _renamed(child),
     ):
         assert write_lesson(transition(parent, other)) is None
+
+
+def test_gains_count_by_the_weights_of_the_workloads() -> None:
+    """In whichever order the two verdicts have them."""
+
+    def verdict(of, *times_ns: float):
+        (one,) = of.workloads
+        workloads = tuple(
+            dataclasses.replace(
+                one, workload=f"w{weight:g}", timing=timing_of(ns, half_width=0.01), weight=weight
+            )
+            for ns, weight in zip(times_ns, (3.0, 1.0), strict=True)
+        )
+        return dataclasses.replace(of, workloads=workloads)
+
+    parent, child = (
+        verdict(evaluation(source()), 2000.0, 1000.0),
+        verdict(evaluation(CHILD), 1000.0, 1000.0),
+    )
+    for before in (parent, dataclasses.replace(parent, workloads=parent.workloads[::-1])):
+        change = log_speedup(before, child)
+        assert change is not None
+        assert change.mean == pytest.approx(0.75 * math.log(2.0))
+        assert change.lower < change.mean < change.upper
 
 
 def test_no_lesson_tells_what_is_held_out() -> None:
