@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from kernel_foundry.errors import ShuttingDownError
+from kernel_foundry.mcp_server.allowance import Allowance
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.loop.budget import BudgetUse
 from kernel_foundry.sdk.loop.progress import (
@@ -29,9 +30,11 @@ class BackgroundRun:
     Args:
         targets: Where its services are.
         search: Its loop.
+        allowance: Of the caller who started it, and alone may end or steer it over this server.
     """
 
-    def __init__(self, targets: Targets, search: Search) -> None:
+    def __init__(self, targets: Targets, search: Search, allowance: Allowance) -> None:
+        self.allowance = allowance
         self._targets = targets
         self._search = search
         self._began: Future[str] = Future()

@@ -14,7 +14,13 @@ from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.steering import LONGEST_HINT, SteeringAction
-from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    KernelFoundryError,
+    PermissionDeniedError,
+    RunNotFoundError,
+)
 from kernel_foundry.mcp_server.allowance import Allowance
 from kernel_foundry.mcp_server.arguments import DeviceName, LanguageName, RunName, TaskFile
 from kernel_foundry.mcp_server.background_run import BackgroundRun
@@ -43,6 +49,10 @@ _STORES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
 """It writes to the archive's store and removes nothing."""
+_ENDS: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
+"""What goes on, goes on no more."""
 _ASKS_MODELS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
@@ -131,15 +141,17 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         with tool_refusals():
             return await parts.worker.call(context, work)
 
-    @server.tool(annotations=_STORES)
+    @server.tool(annotations=_ENDS)
     async def optimize_cancel(context: Context[Any, Any], run: RunName) -> RunStatus:
         """End a run that goes on; what was judged is stored.
 
-        A run that another process works on is asked to stop, and measures its winner again first.
+        Not one that another caller of this server began. A run that another process works on is
+        asked to stop, and measures its winner again first.
         """
         with tool_refusals():
             if not run:
                 raise RunNotFoundError("name the run that is to end", run=run)
+            _require_own(parts, parts.allowances.of(context), run)
             ours = _ours(parts, run)
             if ours is not None:
                 await ours.cancel()
@@ -176,17 +188,26 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
 
         pause, resume, stop; hint gives words for the next prompts; pin and ban a cell of the
         archive, or ban a trick; release takes a pin or a ban back, or all; inject has a candidate
-        judged.
+        judged, by one of your evaluations. Not a run that another caller of this server began.
         """
         with tool_refusals():
             asked = steering_of(action, text=text, cell=cell, candidate=candidate)
+            allowance = parts.allowances.of(context)
 
             def work(foundry: Foundry) -> SteeringAnswer:
-                foundry.steer(run, asked)
-                events = foundry.ask_archive(lambda a: steering_events(a, run))
-                return steering_answer(foundry.ask_archive(lambda a: a.get_run(run)), events)
+                name = foundry.ask_archive(lambda a: a.get_run(run)).spec.name
+                _require_own(parts, allowance, name)
+                foundry.steer(name, asked)
+                events = foundry.ask_archive(lambda a: steering_events(a, name))
+                return steering_answer(foundry.ask_archive(lambda a: a.get_run(name)), events)
 
-            return await parts.worker.call(context, work)
+            evaluations = 1 if action is SteeringAction.INJECT else 0
+            allowance.take(evaluations)
+            try:
+                return await parts.worker.call(context, work)
+            except KernelFoundryError:
+                allowance.give_back(evaluations)
+                raise
 
 
 async def _start(
@@ -228,7 +249,7 @@ async def _start(
             start_from=start_from,
         )
 
-    begun = BackgroundRun(parts.targets, search)
+    begun = BackgroundRun(parts.targets, search, allowance)
     parts.runs.append(begun)
     loop = asyncio.get_running_loop()
     begun.ended.add_done_callback(
@@ -270,6 +291,19 @@ def _ours(parts: ServerParts, run: str) -> BackgroundRun | None:
     """Return the newest run of that name that this server started; "" is the newest of all."""
     named = (one for one in reversed(parts.runs) if one.name and run in ("", one.name))
     return next(named, None)
+
+
+def _require_own(parts: ServerParts, allowance: Allowance, run: str) -> None:
+    """Refuse a caller a run that another one began over this server.
+
+    Raises:
+        PermissionDeniedError: it did.
+    """
+    ours = _ours(parts, run)
+    if ours is not None and ours.allowance is not allowance:
+        raise PermissionDeniedError(
+            f"another caller of this server began run {run}, and alone may end or steer it"
+        )
 
 
 async def _wait(run: BackgroundRun, context: Context[Any, Any], seconds: float) -> None:

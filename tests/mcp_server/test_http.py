@@ -11,8 +11,8 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.cli.conftest import environment_of
-from tests.mcp_server.conftest import answer
+from tests.cli.conftest import CANDIDATE, environment_of
+from tests.mcp_server.conftest import answer, refusal
 
 TOKEN = "a-token-of-the-test"
 OTHER = "another-token-of-it"
@@ -30,12 +30,28 @@ async def _agent(address: str, token: str) -> AsyncIterator[Client]:
         yield agent
 
 
+async def _check_that_a_run_is_its_callers(address: str) -> None:
+    """One evaluation is left to the one caller, and none to the other."""
+    async with _agent(address, OTHER) as agent:
+        given = {"action": "inject", "candidate": CANDIDATE}
+        assert "no run" in await refusal(agent, "optimize_steer", run="nothing", **given)
+        run = {"task": "relu.py", "device": "null:0", "run": "others"}
+        await answer(agent, "optimize_start", evaluations=1, **run)  # which was given back
+    async with _agent(address, TOKEN) as agent:
+        asked = {"run": "others"}
+        assert "another caller" in await refusal(agent, "optimize_cancel", **asked)
+        for run in (asked, {"run": ""}):
+            said = await refusal(agent, "optimize_steer", action="pause", **run)
+            assert "another caller" in said
+        assert "0 of 2 left" in await refusal(agent, "optimize_steer", **asked, **given)
+
+
 @pytest.mark.slow
 async def test_only_the_token_opens_the_server(agent_folder: Path, served: str) -> None:
     server = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "kernel_foundry.cli", "mcp", "--http", "0", "--evaluator", served),
-        *("--evaluations", "1"),
+        *("--evaluations", "2"),
         env={**environment_of(agent_folder), "KERNEL_FOUNDRY_MCP_TOKEN": f"{TOKEN} {OTHER}"},
         cwd=agent_folder,
         stdout=asyncio.subprocess.PIPE,
@@ -63,12 +79,14 @@ async def test_only_the_token_opens_the_server(agent_folder: Path, served: str) 
         async with _agent(address, TOKEN) as agent:
             found = await answer(agent, "devices")
             assert [device["id"] for device in found["devices"]] == ["null:0"]
-            await answer(agent, "build", **EMPTY)
+            for _ in range(2):
+                await answer(agent, "build", **EMPTY)
         # Whoever connects again has no new budget; another caller has its own.
         for token, is_left in ((TOKEN, False), (OTHER, True)):
             async with _agent(address, token) as agent:
                 built = await agent.call_tool("build", EMPTY)
                 assert built.is_error is not is_left
+        await _check_that_a_run_is_its_callers(address)
     finally:
         server.terminate()
         assert await server.wait() == 0

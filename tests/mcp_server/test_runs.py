@@ -8,6 +8,7 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunBudget, RunState
 from kernel_foundry.domain.steering import SteeringAction
 from kernel_foundry.process_identity import new_holder
+from tests.cli.conftest import CANDIDATE
 from tests.domain_values import run_spec
 from tests.mcp_server.conftest import agent_of, answer, refusal
 
@@ -31,6 +32,10 @@ async def test_a_run_ends_when_it_is_told_to(agent_folder: Path, served: str) ->
         await answer(agent, "optimize_start", **RUN, evaluations=300, run="long")
         assert "goes on" in await refusal(agent, "optimize_start", **RUN, evaluations=1)
         assert "0 of 300 left" in await refusal(agent, "build", task="relu.py", candidate="")
+
+        given = {"action": "inject", "candidate": CANDIDATE}
+        said = await refusal(agent, "optimize_steer", run="long", **given)
+        assert "1 evaluation asked for, 0 of 300 left" in said
 
         told = await answer(
             agent, "optimize_steer", run="long", action="ban", text="atomic_ref\x1b[2J"
