@@ -18,6 +18,8 @@ from evaluator_svc.foreign.candidate import ForeignCandidate
 from evaluator_svc.foreign.device import ForeignDevice
 from evaluator_svc.foreign.outputs import (
     Region,
+    contiguous,
+    dense,
     memory_of,
     plain_outputs,
     require_own_memory,
@@ -31,6 +33,7 @@ from evaluator_svc.messages.draw import POISON_BYTE, Draw, TensorSlot
 from evaluator_svc.messages.foreign import (
     ForeignBindRequest,
     ForeignChanges,
+    ForeignKept,
     ForeignLoaded,
     ForeignLoadRequest,
     ForeignOpenRequest,
@@ -119,7 +122,10 @@ class ForeignSession:
         return DoneReply()
 
     def open(self, request: ForeignOpenRequest, descriptors: tuple[int, ...]) -> DoneReply:
-        """Make the first seed of a draw ready to be timed."""
+        """Make the first seed of a draw ready to be timed, and let the others go."""
+        for other in self._opened.values():
+            other.close()
+        self._opened.clear()
         buffers = self._device.open_buffers(request.draw, descriptors)
         opened = self._opened[request.draw.workload] = _OpenDraw(request.draw, buffers)
         opened.sets = [self._set_of(opened, buffers[0])]
@@ -189,13 +195,13 @@ class ForeignSession:
             host_ns=tuple(measured.host_ns),
         )
 
-    def keep(self, request: KeepRequest) -> DoneReply:
-        """Copy what the last timed call returned to the judge."""
+    def keep(self, request: KeepRequest) -> ForeignKept:
+        """Copy what the last timed call returned to the judge, in the order that it has."""
         opened = self._opened[request.workload]
         chosen = opened.sets[0]
-        outputs = self._checked(opened, chosen)
+        outputs, orders = dense(self._checked(opened, chosen))
         self._copy_out(opened, chosen, outputs, slot=0)
-        return DoneReply()
+        return ForeignKept(orders=orders)
 
     def changes(self) -> ForeignChanges:
         """Return what the candidate has changed of the process."""
@@ -233,7 +239,7 @@ class ForeignSession:
         except (Exception, SystemExit) as error:
             raise self._owner.raised(error, "a call") from error
         outputs = self._checked(opened, chosen, () if self._owner.writes_outputs else earlier)
-        self._copy_out(opened, chosen, outputs, slot=slot)
+        self._copy_out(opened, chosen, contiguous(outputs), slot=slot)
         self._require_inputs(opened, chosen)
         if is_last:
             self._require_complete(opened, chosen, slot=slot)
@@ -308,7 +314,7 @@ class ForeignSession:
     def _require_complete(self, opened: _OpenDraw, chosen: _SeedSet, *, slot: int) -> None:
         """Look at outputs again after a while: nothing may be written once a call has returned."""
         _sleep(_LATE_SECONDS)
-        outputs = self._checked(opened, chosen)
+        outputs = contiguous(self._checked(opened, chosen))
         for tensor, into in zip(outputs, opened.slots(TensorRole.OUTPUT), strict=True):
             target = chosen.buffer.address + into.offsets[slot]
             if not self._memory.same_bytes(tensor.data_ptr(), target, into.size_bytes):

@@ -149,7 +149,8 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case PrecisionRequest():
             return judge.audit_precision(request.draw), ()
         case VerifyKeptRequest():
-            return judge.verify_kept(request.draw, request.kept, request.claimed), ()
+            kept, claimed = request.kept, request.claimed
+            return judge.verify_kept(request.draw, kept, claimed, request.orders), ()
         case ChangeRequest():
             changed = judge.change_inputs(
                 request.draw,

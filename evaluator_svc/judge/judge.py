@@ -318,16 +318,24 @@ class Judge:
         self._draw(draw).poison()
 
     def verify_kept(
-        self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
+        self,
+        draw: int,
+        kept: tuple[KeptOutput, ...],
+        claimed: KeptClaim | None = None,
+        orders: tuple[tuple[int, ...], ...] = (),
     ) -> KeptVerdict:
         """Compare outputs of calls that were kept, and audit those of timed calls.
+
+        `orders`: as `VerifyKeptRequest`.
 
         Expected values of runs are kept, so this is cheap.
 
         Raises:
             InvalidArgumentError, TaskInvalidError, DeviceMemoryError: as `verify`.
         """
-        found = self._work_on(draw, "comparing", lambda shared: compare_kept(shared, kept, claimed))
+        found = self._work_on(
+            draw, "comparing", lambda shared: compare_kept(shared, kept, claimed, orders)
+        )
         audited = None
         if found.agreements and not found.verdict.is_wrong:
             audited = self._audited(draw, lambda shared: audit_kept(shared, found))

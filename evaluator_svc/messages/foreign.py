@@ -75,7 +75,7 @@ class ForeignBindRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOpenRequest:
-    """Make the first seed of a draw ready to be timed, without a run before.
+    """Make the first seed of a draw ready to be timed, without a run before; closes other draws.
 
     The draw's descriptors travel beside it.
     """
@@ -114,6 +114,20 @@ class KeepRequest:
     """Copy the outputs of the last timed call into the first slots of the first seed."""
 
     workload: str
+    ranks: tuple[int, ...]
+    """Number of axes of each output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKept:
+    """Answer to `KeepRequest`."""
+
+    orders: tuple[tuple[int, ...], ...]
+    """Axes of each output, the one with the largest step in memory first.
+
+    To put the elements in the order of the shape is left to the judge: it may take longer than the
+    call, which neither its samples nor an empty kernel would account for.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,6 +164,9 @@ class VerifyKeptRequest:
     kept: tuple[KeptOutput, ...]
     claimed: KeptClaim | None = None
     """What timed calls are verified with; None: these are no timed calls."""
+    orders: tuple[tuple[int, ...], ...] = ()
+    """Axes of each output, the one with the largest step in memory first; empty: as in its shape.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

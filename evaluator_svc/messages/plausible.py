@@ -13,7 +13,12 @@ from typing import Any, Final
 
 from evaluator_svc.behaviour import Scope
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
-from evaluator_svc.messages.foreign import ForeignChanges, ForeignLoaded, ForeignTimes
+from evaluator_svc.messages.foreign import (
+    ForeignChanges,
+    ForeignKept,
+    ForeignLoaded,
+    ForeignTimes,
+)
 from evaluator_svc.messages.inspect import InspectReply
 from evaluator_svc.messages.locked import (
     BindReply,
@@ -233,6 +238,12 @@ def _foreign_timed(answer: ForeignTimes, request: Any) -> None:
     for times in (answer.samples_ns, answer.device_ns, answer.host_ns):
         _require(len(times) in (0, request.call_count), "another number of times")
         _durations(*times)
+
+
+@_check.register
+def _foreign_kept(answer: ForeignKept, request: Any) -> None:
+    axes = [sorted(order) for order in answer.orders]
+    _require(axes == [list(range(rank)) for rank in request.ranks], "an order of other axes")
 
 
 @_check.register

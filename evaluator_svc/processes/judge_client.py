@@ -193,13 +193,18 @@ class JudgeClient:
         self._ask(PoisonRequest(draw=draw), DoneReply)
 
     def verify_kept(
-        self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
+        self,
+        draw: int,
+        kept: tuple[KeptOutput, ...],
+        claimed: KeptClaim | None = None,
+        orders: tuple[tuple[int, ...], ...] = (),
     ) -> KeptVerdict:
         """Compare the kept outputs of calls with the reference.
 
-        `claimed` tells which timed calls they have to be; these are audited, too.
+        `claimed` tells which timed calls they have to be; these are audited, too. `orders` as
+        `VerifyKeptRequest`.
         """
-        request = VerifyKeptRequest(draw=draw, kept=kept, claimed=claimed)
+        request = VerifyKeptRequest(draw=draw, kept=kept, claimed=claimed, orders=orders)
         return self._ask(request, KeptVerdict)[0]  # type: ignore[no-any-return]
 
     def change_inputs(self, draw: int, *, with_parameters: bool, is_second: bool) -> ChangeReply:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_svc.messages.foreign import ForeignKept, KeepRequest
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
@@ -196,6 +197,17 @@ def test_times_that_cannot_be_an_answer_are_refused(changed):
     check_answer(_TIME, _timed(), blob_count=0)
     with pytest.raises(ImplausibleError):
         check_answer(_TIME, _timed(**changed), blob_count=0)
+
+
+@pytest.mark.parametrize(
+    "orders", [(), ((0, 1),), ((0, 1), (0, 0), ()), ((0, 1), (0, 2), ()), ((0, 1), (0, 1), (0,))]
+)
+def test_outputs_have_the_axes_that_were_asked_for(orders):
+    """The judge turns them by what is said here."""
+    request = KeepRequest(workload="w", ranks=(2, 2, 0))
+    check_answer(request, ForeignKept(orders=((0, 1), (1, 0), ())), blob_count=0)
+    with pytest.raises(ImplausibleError):
+        check_answer(request, ForeignKept(orders=orders), blob_count=0)
 
 
 @pytest.mark.parametrize("run_ns", [-1.0, math.inf, math.nan])

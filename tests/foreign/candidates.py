@@ -93,6 +93,30 @@ def scaled(x, weight, eps: float):
     ),
 }
 
+TRANSPOSED_TASK = """
+import torch
+from torch import nn
+
+rows = 4
+
+class Model(nn.Module):
+    def forward(self, x):
+        return (x * 2).permute(2, 0, 1), (x[..., :9] - 1).permute(2, 0, 1)
+
+def get_inputs():
+    return [torch.randn(rows, 128, 1024)]
+"""
+
+TRANSPOSED = """
+import torch
+from torch import nn
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return (x * 2).permute(2, 0, 1), (x[..., :10] - 1).permute(2, 0, 1)[:9]
+"""
+"""The first output without gaps, the second with: neither in the order of its shape."""
+
 COMPILED = model(
     "return scaled(x, self.weight, self.eps)",
     before="""
@@ -358,6 +382,23 @@ def timed(self, request):
     return time_(self, request)
 
 kind.time = timed
+""",
+        ),
+        ("wrong_result",),
+    ),
+    "its outputs are said to lie in another order": (
+        model(
+            "return self.right(x)",
+            before="""
+import dataclasses, gc
+
+(session,) = (o for o in gc.get_objects() if type(o).__name__ == "ForeignSession")
+honest = type(session).keep
+
+def turned(self, request):
+    return dataclasses.replace(honest(self, request), orders=((1, 0), (0, 1)))
+
+type(session).keep = turned
 """,
         ),
         ("wrong_result",),

@@ -1,5 +1,6 @@
 """Foreign kernels: honest ones pass with trust `foreign`, known tricks are refused or named."""
 
+import dataclasses
 import shutil
 import time
 from collections.abc import Callable
@@ -7,14 +8,27 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.evaluator import LocalEvaluator
+from evaluator_svc.pipeline.foreign import empty_kernel
 from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.foreign import ForeignRequest
+from kernel_foundry.domain.foreign import ForeignFile, ForeignRequest
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry.sdk.foreign_file import python_of
-from tests.foreign.candidates import COMPILED, HONEST, INLINE, LEFT_BEHIND, LOCKED, TASK, TRICKS
+from tests.foreign.candidates import (
+    COMPILED,
+    HONEST,
+    INLINE,
+    LEFT_BEHIND,
+    LOCKED,
+    TASK,
+    TRANSPOSED,
+    TRANSPOSED_TASK,
+    TRICKS,
+)
 
 pytestmark = pytest.mark.sycl  # the device whose host torch works on
 
@@ -28,7 +42,7 @@ def task() -> Task:
 
 @pytest.fixture
 def judge(local_evaluator: Callable[[str], LocalEvaluator], task: Task):  # type: ignore[no-untyped-def]
-    async def judged(text: str) -> Evaluation:
+    async def judged(text: str, task: Task = task) -> Evaluation:
         request = ForeignRequest(
             task=task, device="", source=python_of(text, "kernel.py"), limits=_LIMITS
         )
@@ -56,6 +70,26 @@ async def test_an_honest_kernel_passes(judge, name: str) -> None:  # type: ignor
         CheckKind.OUTPUT_MEMORY, CheckKind.PROCESS_STATE,
     }  # fmt: skip
     assert [c for c in verdict.checks if c.kind is CheckKind.FOREIGN_CODE]
+
+
+async def test_large_transposed_outputs_pass(judge) -> None:  # type: ignore[no-untyped-def]
+    """To put them in order takes longer than the call, and is no part of what the clock sees."""
+    verdict = await judge(TRANSPOSED, Task(name="transposed", reference=TRANSPOSED_TASK))
+    assert verdict.passed, _said(verdict)
+
+
+async def test_an_empty_kernel_that_dies_counts_against_no_device(judge, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """The candidate beside it may have taken what it needs."""
+    dies = dataclasses.replace(
+        empty_kernel._SOURCE,
+        files=(ForeignFile(path="empty.py", text="def empty(*_):\n    import os; os._exit(1)\n"),),
+    )
+    monkeypatch.setattr(empty_kernel, "_SOURCE", dies)
+    counted: list[str] = []
+    monkeypatch.setattr(DeviceSites, "failed", lambda *_: counted.append("failed"))
+    with pytest.raises(DeviceMemoryError, match="beside a candidate"):
+        await judge(HONEST["a plain rewrite"])
+    assert not counted
 
 
 async def test_torch_compile_works_inside(judge) -> None:  # type: ignore[no-untyped-def]

@@ -50,11 +50,15 @@ class KeptCalls:
 
 
 def compare_kept(
-    draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim | None = None
+    draw: SharedDraw,
+    kept: Sequence[KeptOutput],
+    claimed: KeptClaim | None = None,
+    orders: Sequence[tuple[int, ...]] = (),
 ) -> KeptCalls:
     """Return the verdict on outputs that were copied back, and on what is around.
 
-    A runner that gives other calls than those claimed is wrong. None: they are no timed calls.
+    Outputs with another order of axes in memory are put in that of their shapes first. A runner
+    that gives other calls than those claimed is wrong. None: they are no timed calls.
     """
     if claimed is not None and not _is_as_drawn(draw, kept, claimed):
         return KeptCalls(verdict=_other_calls(draw))
@@ -63,6 +67,8 @@ def compare_kept(
     agreements: list[tuple[CallOutputs, Closeness]] = []
     for item, values in zip(kept, _values(claimed, len(kept)), strict=True):
         modified.update(draw.modified_inputs(item.seed))
+        for output, order in enumerate(orders):
+            _put_in_order(draw, item, output, order)
         own = [
             check_output(draw, seed=item.seed, output=output, slots=(item.slot,), values=values)
             for output in range(len(draw.output_slots))
@@ -110,6 +116,18 @@ def _is_clear(draw: SharedDraw, found: Closeness) -> bool:
     known = draw.audited_strain
     is_like_before = known is not None and found.strain <= _LIKE_BEFORE * known
     return is_like_before or effective_bits(found.disagreement) >= clear_bits(draw)
+
+
+def _put_in_order(draw: SharedDraw, item: KeptOutput, output: int, order: tuple[int, ...]) -> None:
+    """Put an output's elements in the order of its shape."""
+    if order == tuple(range(len(order))):
+        return
+    slot = draw.output_slots[output]
+    found = draw.output_tensor(item.seed, output, item.slot)
+    in_memory = found.view([slot.shape[axis] for axis in order])
+    ordered = in_memory.permute([order.index(axis) for axis in range(len(order))]).contiguous()
+    draw.memory.copy(draw.address(item.seed, slot, item.slot), ordered.data_ptr(), slot.size_bytes)
+    draw.memory.synchronize()  # `ordered` is let go
 
 
 def _kept_calls(claimed: KeptClaim) -> list[tuple[int, int]]:

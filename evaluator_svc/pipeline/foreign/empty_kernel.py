@@ -23,7 +23,7 @@ from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.finding import headline
 from kernel_foundry.domain.foreign import ForeignFile, ForeignForm, ForeignSource
-from kernel_foundry.errors import ProcessLostError
+from kernel_foundry.errors import DeviceMemoryError, ProcessLostError
 
 _SECONDS: Final = 60.0
 """For its import, and for copies of a workload's inputs."""
@@ -35,31 +35,70 @@ _SOURCE: Final = ForeignSource(
 )
 
 
+class EmptyKernel:
+    """A process whose calls do nothing.
+
+    Args:
+        process: Has loaded the kernel.
+    """
+
+    def __init__(self, process: ChildProcess) -> None:
+        self.process = process
+
+    def open(self, drawn: DrawnInputs, form: CallForm) -> None:
+        """Make it ready for a workload's first timed call.
+
+        Args:
+            drawn: The workload's inputs.
+            form: How the candidate is called on them.
+
+        Raises:
+            DeviceMemoryError: its process ended, while the candidate's may have left it no memory.
+        """
+        workload = ForeignWorkload(workload=drawn.draw.workload, form=form, state=())
+        opening = ForeignOpenRequest(draw=drawn.draw)
+        failure = _failure(
+            self.process, ForeignBindRequest(workload=workload), DoneReply
+        ) or _failure(self.process, opening, DoneReply, descriptors=drawn.descriptors)
+        if failure is not None:
+            raise lost(failure)
+
+
 @contextmanager
-def empty_kernel(site: DeviceSite, drawn: DrawnInputs, form: CallForm) -> Iterator[ChildProcess]:
-    """Start a process whose calls do nothing, ready for a workload's first timed call.
+def empty_kernel(site: DeviceSite) -> Iterator[EmptyKernel]:
+    """Start the process of a kernel that does nothing; before a candidate's.
 
     Args:
         site: The device.
-        drawn: The workload's inputs.
-        form: How the candidate is called on them.
 
     Raises:
         ProcessLostError: it could not be made ready.
         IsolationUnavailableError, BackendUnavailableError: as `DeviceSite.foreign_process`.
     """
-    workload = ForeignWorkload(workload=drawn.draw.workload, form=form, state=())
     with site.foreign_process() as process:
-        _ask(process, ForeignLoadRequest(source=_SOURCE), ForeignLoaded)
-        _ask(process, ForeignBindRequest(workload=workload), DoneReply)
-        opening = ForeignOpenRequest(draw=drawn.draw)
-        _ask(process, opening, DoneReply, descriptors=drawn.descriptors)
-        yield process
+        failure = _failure(process, ForeignLoadRequest(source=_SOURCE), ForeignLoaded)
+        if failure is not None:
+            raise ProcessLostError(
+                f"an empty kernel ended its process: {headline(failure.findings)}",
+                cause=failure.outcome.value,
+            )
+        yield EmptyKernel(process)
 
 
-def _ask(
+def lost(failure: CandidateFailure) -> DeviceMemoryError:
+    """Return what became of an empty kernel beside a candidate, which may have caused it.
+
+    So it does not count against the device, and is tried again with the device's memory leased.
+    """
+    return DeviceMemoryError(
+        f"an empty kernel ended its process beside a candidate: {headline(failure.findings)}",
+        cause=failure.outcome.value,
+    )
+
+
+def _failure(
     process: ChildProcess, message: object, expected: type, *, descriptors: tuple[int, ...] = ()
-) -> None:
+) -> CandidateFailure | None:
     answer = ask_candidate(
         process,
         message,
@@ -68,13 +107,4 @@ def _ask(
         doing="making an empty kernel ready",
         descriptors=descriptors,
     )
-    if isinstance(answer, CandidateFailure):
-        raise lost(answer)
-
-
-def lost(failure: CandidateFailure) -> ProcessLostError:
-    """Return our own failure for what became of an empty kernel."""
-    return ProcessLostError(
-        f"an empty kernel ended its process: {headline(failure.findings)}",
-        cause=failure.outcome.value,
-    )
+    return answer if isinstance(answer, CandidateFailure) else None

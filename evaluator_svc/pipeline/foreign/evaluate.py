@@ -27,7 +27,7 @@ from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft, fastest_baselines_ns
 from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
-from evaluator_svc.pipeline.foreign.empty_kernel import empty_kernel
+from evaluator_svc.pipeline.foreign.empty_kernel import EmptyKernel, empty_kernel
 from evaluator_svc.pipeline.foreign.not_excluded import not_excluded
 from evaluator_svc.pipeline.foreign.timing import ForeignTimer, ForeignTimings
 from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
@@ -86,7 +86,7 @@ class ForeignEvaluation:
         """Return the verdict, unsigned; raises only for failures of our own.
 
         Raises:
-            DeviceMemoryError: the device has too little memory.
+            DeviceMemoryError: the device has too little memory, perhaps beside the candidate.
             TaskInvalidError: the reference is called with what no other process can be given.
         """
         try:
@@ -101,6 +101,8 @@ class ForeignEvaluation:
         self._parts.memory.take()
         with self._site.lock.shared():
             self._draws.start(self._workloads[0])
+            # Before the candidate, which may take memory that this one needs.
+            empty = held.enter_context(empty_kernel(self._site))
             process = self._process = held.enter_context(self._site.foreign_process())
             self._parts.add_facts()
             failure = self._load(process)
@@ -111,7 +113,7 @@ class ForeignEvaluation:
             failure = self._find_wrong(correctness, process)
         if failure is None:
             with self._site.lock.exclusive():
-                failure = self._time_all(correctness, process)
+                failure = self._time_all(correctness, process, empty)
         if failure is not None:
             return failure
         with self._site.lock.shared():
@@ -200,11 +202,11 @@ class ForeignEvaluation:
         )
 
     def _time_all(
-        self, correctness: CorrectnessStage, process: ChildProcess
+        self, correctness: CorrectnessStage, process: ChildProcess, empty: EmptyKernel
     ) -> CandidateFailure | None:
         meter = self._site.load_meter()
         for workload in self._timed:
-            failure = self._time(workload, correctness, process)
+            failure = self._time(workload, correctness, process, empty)
             if failure is not None:
                 return failure
         draws = [self._draws.of(workload).draw for workload in self._timed]
@@ -214,7 +216,11 @@ class ForeignEvaluation:
         return None
 
     def _time(
-        self, workload: WorkloadAdmission, correctness: CorrectnessStage, process: ChildProcess
+        self,
+        workload: WorkloadAdmission,
+        correctness: CorrectnessStage,
+        process: ChildProcess,
+        empty: EmptyKernel,
     ) -> CandidateFailure | None:
         name, limits = workload.workload, self._request.limits
         drawn = self._draws.of(workload)
@@ -224,11 +230,12 @@ class ForeignEvaluation:
             flush_bytes=self._site.spec.flush_bytes,
             min_seconds=least_seconds(self._site.spec),
         )
+        empty.open(drawn, judge.call_form(draw.draw))
         timer = ForeignTimer(
             process,
             judge,
             draw=draw,
-            open_empty=lambda: empty_kernel(self._site, drawn, judge.call_form(draw.draw)),
+            empty=empty,
             admission=workload,
             device=self._site.spec,
             peaks=self._context.peaks,

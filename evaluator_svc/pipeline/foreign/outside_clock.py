@@ -12,11 +12,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from evaluator_svc.messages.foreign import ForeignTimeRequest, ForeignTimes, KeepRequest
-from evaluator_svc.messages.locked import CandidateFailure, DoneReply
-from evaluator_svc.pipeline.foreign.empty_kernel import lost
+from evaluator_svc.messages.draw import Draw
+from evaluator_svc.messages.foreign import (
+    ForeignKept,
+    ForeignTimeRequest,
+    ForeignTimes,
+    KeepRequest,
+)
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.pipeline.foreign.empty_kernel import EmptyKernel, lost
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
@@ -30,63 +37,71 @@ _ACCOUNTED_SHARE: Final = 0.5
 _SLACK_NS: Final = 1e6
 """…once this is taken off, and as much more as the faster ones of the empty calls differ."""
 
+Orders = tuple[tuple[int, ...], ...]
+"""As `ForeignKept.orders`."""
+
 
 class OutsideClock:
     """Looks at calls of one workload.
 
     Args:
         process: The candidate's.
-        empty: That of a kernel that does nothing.
+        empty: A kernel that does nothing, made ready for the same inputs.
+        draw: The workload's inputs.
         seconds: What a call may take.
         request: The request of one call, by the key of its inputs.
-        is_right: Has the judge compare what was handed over, by the same key.
+        is_right: Has the judge compare what was handed over, by the same key, in these orders.
     """
 
     def __init__(
         self,
         process: ChildProcess,
-        empty: ChildProcess,
+        empty: EmptyKernel,
         *,
+        draw: Draw,
         seconds: float,
         request: Callable[[int], ForeignTimeRequest],
-        is_right: Callable[[int], bool],
+        is_right: Callable[[int, Orders], bool],
     ) -> None:
         self._process = process
-        self._empty = empty
+        self._empty = empty.process
+        self._draw = draw
         self._seconds = seconds
         self._request = request
         self._is_right = is_right
 
-    def check(self, best_ns: float, workload: str) -> Check | CandidateFailure:
+    def check(self, best_ns: float) -> Check | CandidateFailure:
         """Return whether the shortest sample accounts for what a call adds to the time outside.
 
         Args:
             best_ns: The shortest sample.
-            workload: Whose calls these are.
 
         Raises:
-            ProcessLostError: the empty kernel's process ended.
+            DeviceMemoryError: as `EmptyKernel.open`.
         """
+        workload = self._draw.workload
         calls_ns: list[float] = []
         empties_ns: list[float] = []
         for pause_seconds in _PAUSES_SECONDS:
             time.sleep(pause_seconds)
             for is_empty in random.SystemRandom().sample([False, True] * _ROUNDS, 2 * _ROUNDS):
                 key = secrets.randbits(63)
-                taken_ns = self._outside_ns(self._empty if is_empty else self._process, key)
-                if isinstance(taken_ns, CandidateFailure):
+                call = self._call(self._empty if is_empty else self._process, key)
+                if isinstance(call, CandidateFailure):
                     if is_empty:
-                        raise lost(taken_ns)
-                    return taken_ns
+                        raise lost(call)
+                    return call
+                taken_ns, orders = call
                 (empties_ns if is_empty else calls_ns).append(taken_ns)
-                if not is_empty and not self._is_right(key):
+                if not is_empty and not self._is_right(key, orders):
                     return _accounted(best_ns, [taken_ns], [taken_ns], workload)
             check = _accounted(best_ns, calls_ns, empties_ns, workload)
             if check.result is CheckResult.PASSED:
                 break
         return check
 
-    def _outside_ns(self, process: ChildProcess, key: int) -> float | CandidateFailure:
+    def _call(self, process: ChildProcess, key: int) -> tuple[float, Orders] | CandidateFailure:
+        """Return what a call takes outside, in nanoseconds, and the orders of its outputs."""
         request = self._request(key)
         started = time.perf_counter_ns()
         answer = ask_candidate(
@@ -94,20 +109,25 @@ class OutsideClock:
         )
         if isinstance(answer, CandidateFailure):
             return answer
-        failure = take_outputs(process, request.workload, self._seconds)
-        return failure or float(time.perf_counter_ns() - started)
+        orders = take_outputs(process, self._draw, self._seconds)
+        taken_ns = float(time.perf_counter_ns() - started)
+        return orders if isinstance(orders, CandidateFailure) else (taken_ns, orders)
 
 
-def take_outputs(process: ChildProcess, workload: str, seconds: float) -> CandidateFailure | None:
-    """Have the outputs of the last timed call put where the judge finds them."""
+def take_outputs(process: ChildProcess, draw: Draw, seconds: float) -> Orders | CandidateFailure:
+    """Have a timed call's outputs put where the judge finds them; return their orders."""
+    slots = [slot for slot in draw.slots if slot.role == TensorRole.OUTPUT.value]
     answer = ask_candidate(
         process,
-        KeepRequest(workload=workload),
-        DoneReply,
+        KeepRequest(workload=draw.workload, ranks=tuple(len(slot.shape) for slot in slots)),
+        ForeignKept,
         seconds=seconds,
         doing="handing over the outputs of a timed call",
     )
-    return answer if isinstance(answer, CandidateFailure) else None
+    if isinstance(answer, CandidateFailure):
+        return answer
+    kept: ForeignKept = answer.message
+    return kept.orders
 
 
 def failure_of_clock(seen: Check) -> CandidateFailure | None:

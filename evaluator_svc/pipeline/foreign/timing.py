@@ -9,8 +9,6 @@ kernel that does nothing.
 
 import secrets
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +18,9 @@ from evaluator_svc.messages.foreign import ForeignTimeRequest, ForeignTimes
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.pipeline.foreign.empty_kernel import EmptyKernel
 from evaluator_svc.pipeline.foreign.outside_clock import (
+    Orders,
     OutsideClock,
     failure_of_clock,
     take_outputs,
@@ -72,7 +72,7 @@ class ForeignTimer:
         process: Has run the workload before.
         judge: Verifies.
         draw: The workload's inputs.
-        open_empty: Starts the process of a kernel that does nothing (`empty_kernel.py`).
+        empty: A kernel that does nothing, made ready for the same inputs.
         admission: What is known of the workload.
         device: Its device.
         peaks: The device's measured limits.
@@ -87,7 +87,7 @@ class ForeignTimer:
         judge: JudgeClient,
         *,
         draw: Draw,
-        open_empty: Callable[[], AbstractContextManager[ChildProcess]],
+        empty: EmptyKernel,
         admission: WorkloadAdmission,
         device: DeviceSpec,
         peaks: Peaks,
@@ -100,7 +100,7 @@ class ForeignTimer:
         self._process = process
         self._judge = judge
         self._draw = draw
-        self._open_empty = open_empty
+        self._empty = empty
         self._admission = admission
         self._device = device
         self._peaks = peaks
@@ -231,10 +231,12 @@ class ForeignTimer:
 
     def _verify(self, *, key: int, call_count: int) -> KeptVerdict | CandidateFailure:
         """Have the outputs of the last call, and let the judge compare them."""
-        failure = take_outputs(self._process, self._draw.workload, self._run_seconds)
-        return failure or self._compare(key=key, call_count=call_count)
+        orders = take_outputs(self._process, self._draw, self._run_seconds)
+        if isinstance(orders, CandidateFailure):
+            return orders
+        return self._compare(orders, key=key, call_count=call_count)
 
-    def _compare(self, *, key: int, call_count: int) -> KeptVerdict:
+    def _compare(self, orders: Orders, *, key: int, call_count: int) -> KeptVerdict:
         """Let the judge compare the outputs that it has."""
         claimed = KeptClaim(
             call_draws_seed=0,  # one set and one call: there is nothing to draw
@@ -247,7 +249,7 @@ class ForeignTimer:
             redraws_parameters=False,
         )
         kept = (KeptOutput(seed=0, slot=0),)
-        verdict = self._judge.verify_kept(self._draw.draw, kept, claimed)
+        verdict = self._judge.verify_kept(self._draw.draw, kept, claimed, orders)
         self._verdicts.append(verdict)
         return verdict
 
@@ -279,19 +281,19 @@ class ForeignTimer:
             # With warm caches, which make no call slower: to empty them takes now more, now less.
             return self._request(1, flush_bytes=0, key=key)
 
-        def is_right(key: int) -> bool:
-            self._compare(key=key, call_count=1)
+        def is_right(key: int, orders: Orders) -> bool:
+            self._compare(orders, key=key, call_count=1)
             return self._wrong_call is None
 
-        with self._open_empty() as empty:
-            clock = OutsideClock(
-                self._process,
-                empty,
-                seconds=self._run_seconds,
-                request=request,
-                is_right=is_right,
-            )
-            return clock.check(best_ns, self._draw.workload)
+        clock = OutsideClock(
+            self._process,
+            self._empty,
+            draw=self._draw,
+            seconds=self._run_seconds,
+            request=request,
+            is_right=is_right,
+        )
+        return clock.check(best_ns)
 
 
 def _timing(times: ForeignTimes, reason: StopReason, *, is_cold: bool) -> Timing:
