@@ -138,6 +138,50 @@ def test_a_module_that_is_changed_afterwards_is_the_references(
     check(fast, model, torch.randn(8, 48), "hooks")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: setattr(model.linear, "forward", lambda x: x),
+        lambda model: model.add_module("more", nn.ReLU()),
+        lambda model: model.linear.add_module("more", nn.ReLU()),
+        lambda model: model.register_buffer("more", torch.ones(1)),
+        lambda model: model.linear.register_parameter("more", nn.Parameter(torch.ones(1))),
+        lambda model: setattr(model.linear, "more", 1),
+    ],
+)
+def test_what_is_added_is_seen(
+    fast: ModuleType, model: Any, change: Callable[[Any], object]
+) -> None:
+    x = torch.randn(8, 48)
+    check(fast, model, x)
+    change(model)
+    with torch.no_grad():
+        model(x)
+        model(x)
+    assert fast.stats()["kernel"] == 1
+    assert fast.stats()["reference"] == 2
+
+
+def test_weights_that_are_tied_no_more_are_seen(fast: ModuleType) -> None:
+    parts = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4, bias=False))
+    parts[1].weight = parts[0].weight
+    vars(parts)["_kf"] = identity = fast.Identity(parts, "")
+    assert not identity.is_stale
+    parts[0].weight = parts[1].weight = nn.Parameter(torch.ones(4, 4))
+    assert not identity.is_stale
+    parts[1].weight = nn.Parameter(torch.ones(4, 4))
+    assert identity.is_stale
+    parts[1].weight = parts[0].weight
+    assert not identity.is_stale
+    parts[1].bias = nn.Parameter(torch.ones(4))
+    assert identity.is_stale
+
+
+def test_a_part_that_is_used_twice_is_two(fast: ModuleType) -> None:
+    once, twice = (nn.Sequential(*[nn.ReLU()] * count) for count in (1, 2))
+    assert fast.state_of(once) != fast.state_of(twice)
+
+
 def test_weights_are_laid_out_again_when_they_change(fast: ModuleType, model: Any) -> None:
     x = torch.randn(8, 48)
     check(fast, model, x)
@@ -246,6 +290,21 @@ def test_a_trace_is_no_constant(fast: ModuleType, model: Any) -> None:
         torch.testing.assert_close(traced(other), expected(model, other), rtol=1e-5, atol=1e-5)
 
 
+def test_forward_gradients_are_the_references(fast: ModuleType, model: Any) -> None:
+    x, along = torch.randn(8, 48), torch.randn(8, 48)
+    with (
+        torch.no_grad(),
+        torch.autograd.forward_ad.dual_level(),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        dual = model(torch.autograd.forward_ad.make_dual(x, along))
+        found = torch.autograd.forward_ad.unpack_dual(dual).tangent
+    wanted = along @ model.linear.weight.detach().t() * model.factor
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+    assert "forward" in fast.stats()["last_reason"]
+    check(fast, model, x)
+
+
 def test_gradients_are_the_references(fast: ModuleType, model: Any) -> None:
     x = torch.randn(8, 48, requires_grad=True)
     model(x).square().sum().backward()
@@ -303,6 +362,32 @@ def test_it_compiles_whole_with_dynamic_shapes(fast: ModuleType, model: Any) -> 
     with torch.no_grad():
         torch.testing.assert_close(compiled(x), expected(model, x), rtol=1e-5, atol=1e-5)
     assert fast.stats()["kernel"] == 2
+
+
+@pytest.mark.parametrize(
+    ("is_before", "change"),
+    [
+        (False, lambda m: setattr(m, "linear", nn.Sequential(m.linear, nn.ReLU()))),
+        (False, lambda m: m.linear.add_module("more", nn.ReLU())),
+        (True, lambda m: m.linear.add_module("more", nn.ReLU())),
+        (True, lambda m: m.linear.register_forward_hook(lambda _m, _x, result: result + 1.0)),
+        (True, lambda m: m.linear.register_forward_pre_hook(lambda _m, x: (x[0] + 1.0,))),
+        (False, lambda m: m.linear.register_forward_hook(lambda _m, _x, result: result + 1.0)),
+    ],
+)
+def test_what_is_compiled_sees_parts_and_hooks(
+    fast: ModuleType, model: Any, is_before: bool, change: Callable[[Any], object]
+) -> None:
+    x = torch.randn(8, 48)
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    with torch.no_grad():
+        if not is_before:
+            compiled(x)
+            assert fast.stats()["kernel"] == 1
+            fast.reset_stats()
+        change(model)
+        torch.testing.assert_close(compiled(x), model.linear(x) * 2.0)
+    assert fast.stats()["kernel"] == 0
 
 
 def test_the_reference_compiles_where_it_runs_instead(text: str, tmp_path: Path) -> None:

@@ -79,7 +79,10 @@ def bound_call(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
 
 
 def relayout() -> None:
-    """Lay weights out again at their next use: for weights that were changed through `.data`."""
+    """Lay weights out again at their next use.
+
+    Writes through `.data`, and those of a replayed CUDA graph, are not noticed: this is for them.
+    """
     for layouts in _layouts.values():
         layouts.forget()
 

@@ -21,6 +21,9 @@ from kernel_foundry.sdk.export.runtime.task import WORKLOADS
 _MOST_KNOWN: Final = 8
 """Kinds of calls that a module is quick with."""
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_ITEMS: Final = (bool, int, float, str, type(None))
+_PLACES: Final = ("_modules", "_parameters", "_buffers")
+"""Attributes of a module where its parts and its weights are."""
 
 
 class Identity:
@@ -42,22 +45,32 @@ class Identity:
             self.kind = json.dumps(dict(kind))
         except NoKernelError as error:
             self.reason = str(error)
+        self._names = [
+            (vars(p), vars(p).keys() | ({"_kf"} if p is module else ()), p._modules, [*p._modules])
+            for p in self.parts
+        ]
+        self._ties = _ties(self.parts)
         self._attributes = [
             _attributes(p._modules, list(p._modules)) for p in self.parts if p._modules
         ]
         for part in self.parts:
-            if names := [name for name, _ in own_attributes(part)]:
-                self._attributes.append(_attributes(vars(part), names))
+            names = [*_PLACES, *(name for name, _ in own_attributes(part))]
+            self._attributes.append(_attributes(vars(part), names))
         self.attributes = [
             (part, name, value)
             for part in self.parts
             for name, value in own_attributes(part)
             if isinstance(value, bool | int | float | str | None)
+            or (isinstance(value, tuple) and all(type(item) in _ITEMS for item in value))
         ]
         """Those that are plain, each with its module and its name."""
+        self.children = [(part, list(part._modules.items())) for part in self.parts]
+        """Of each part, by their names."""
+        self.hooks = self._inner_hooks()
+        """Of the parts: torch.compile watches them here, but not where the parts have them."""
         self._weights = [_owner(module, path) for path in WORKLOADS[0]["weights"].values()]
         owners = [owner for owner, _ in self._weights]
-        places = [place for p in self.parts for place in (vars(p), p._modules) if place]
+        places = [place for p in self.parts for place in (vars(p), *_places_of(p))]
         self._places = list({id(place): place for place in (*places, *owners)}.values())
         self._versions: tuple[int, ...] = ()
         self.known: tuple[KnownCall, ...] = ()
@@ -69,7 +82,12 @@ class Identity:
 
     @property
     def is_stale(self) -> bool:
-        """Whether an attribute or a part of the module has been replaced since."""
+        """Whether an attribute, a part or a weight is new, gone or, but for weights, replaced."""
+        for values, names, parts, children in self._names:
+            if values.keys() != names or list(parts) != children:
+                return True
+        if _ties(self.parts) != self._ties:
+            return True
         try:
             for values, read, known in self._attributes:
                 if not all(map(is_, read(values), known)):
@@ -132,6 +150,21 @@ def _attributes(
     """Attributes, what reads some of them at once, and what it reads now."""
     read = itemgetter(*names, names[0])  # of one name it would return no tuple
     return values, read, read(values)
+
+
+def _places_of(part: nn.Module) -> list[dict[str, Any]]:
+    return [vars(part)[name] for name in _PLACES]
+
+
+def _ties(parts: list[nn.Module]) -> list[int]:
+    """For each place of a weight, which one is there, counted in order: -1 for none."""
+    found: dict[int, int] = {}
+    return [
+        -1 if weight is None else found.setdefault(id(weight), len(found))
+        for part in parts
+        for place in (part._parameters, part._buffers)
+        for weight in place.values()
+    ]
 
 
 def _owner(module: nn.Module, path: str) -> tuple[dict[str, Any], str]:

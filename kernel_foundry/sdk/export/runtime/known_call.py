@@ -87,6 +87,7 @@ _MAKER: Final = """\
 def make(is_like, weights, module, call, counts):
     version_of = torch._C._dynamo.guards.dict_version
     is_grad_enabled = torch.is_grad_enabled
+    forward_gradients = torch.autograd.forward_ad
     {places} = module.places
     {versions} = module.versions
     hooks = module.hooks
@@ -101,7 +102,7 @@ def make(is_like, weights, module, call, counts):
     key = {key}
 
     def known({inputs}):
-        if {changed}any(hooks):
+        if {changed}any(hooks) or forward_gradients._current_level >= 0:
             return None
         if not is_like({tensors}):
             return None

@@ -153,6 +153,10 @@ def call_of(
         raise NoKernelError(f"{INPUTS[0]} is on {inputs[0].device}; kernels run on {DEVICE}")
     if torch.is_autocast_enabled(DEVICE):
         raise NoKernelError("autocast is on")
+    if torch.autograd.forward_ad._current_level >= 0:
+        raise NoKernelError("gradients are computed forward")
+    if torch._C._get_tracing_state() is not None:
+        raise NoKernelError("torch.jit.trace sees no kernels")
     return identity.kind, [*inputs, *weights_of(module)]
 
 
@@ -164,6 +168,15 @@ def _traced(
     # Read one by one, so that what is traced is traced again when one of them changes.
     for part, name, value in module._kf.attributes:
         if getattr(part, name) != value:
+            return reference(*arguments, **named)
+    for part, children in module._kf.children:
+        if len(part._modules) != len(children):
+            return reference(*arguments, **named)
+        for name, child in children:
+            if part._modules.get(name) is not child:
+                return reference(*arguments, **named)
+    for hooks in module._kf.hooks:
+        if len(hooks) > 0:
             return reference(*arguments, **named)
     if not IGNORES_MODE:
         for part in module._kf.parts:

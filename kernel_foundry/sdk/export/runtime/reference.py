@@ -41,8 +41,13 @@ _NAME: Final = f"{TASK}_{DIGEST}_reference"
 """How the names of its modules begin: torch.compile imports modules by name, so each has its own
 among those that are loaded."""
 _numbers: Final = itertools.count()
-_OWN: Final = frozenset(vars(nn.Module())) | {"_is_replica", "_former_parameters"}
-"""Attributes that every module has, and those of replicas of `nn.DataParallel`."""
+_OWN: Final = frozenset(vars(nn.Module())) | {
+    "_is_replica",
+    "_former_parameters",
+    "_compiled_call_impl",
+}
+"""Attributes that every module may have: those of replicas of `nn.DataParallel`, and what
+`compile()` of a module leaves, are among them."""
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _LONGEST_TEXT: Final = 64
 _TENSOR: Final = "tensor"
@@ -98,7 +103,8 @@ def state_of(model: nn.Module, own: str = "") -> tuple[Any, ...]:
         NoKernelError: an attribute is an object that cannot be compared.
     """
     state = []
-    for path, module in model.named_modules():
+    # A part that is used twice is two: what follows it may not be.
+    for path, module in model.named_modules(remove_duplicate=False):
         name = _full_name(type(module), own) if path else ""
         described = [(n, _described(f"{path}.{n}", v, own)) for n, v in own_attributes(module)]
         state.append((path, name, tuple(sorted(described))))
