@@ -172,6 +172,32 @@ def test_names_that_the_reference_reads_itself_are_no_free_sizes() -> None:
     assert not sizes_in_calls(source) & {"rows", "unused"}
 
 
+@pytest.mark.parametrize(
+    ("above", "value", "is_read"),
+    [
+        ("class Helper:\n    def __init__(self):\n        self.n = cols", "Helper().n", True),
+        ("class Helper:\n    def __init__(self):\n        self.n = cols", "1", False),
+        ("class Base:\n    def __init__(self):\n        self.n = cols\n"
+         "class Helper(Base): pass", "Helper().n", True),
+        ("def half(n=cols): return n", "half()", True),
+        ("def half(*, n=cols): return n", "half()", True),
+        ("@partial(of, cols)\ndef half(n): return n", "half()", True),
+        ("half: int = cols", "half", True),
+        ("half = 1\nhalf += cols", "half", True),
+        ("for half in range(cols): pass", "half", True),
+        ("if cols > 4:\n    half = 2", "half", True),
+        ("half = cols", "1", False),
+    ],
+)  # fmt: skip
+def test_sizes_that_a_call_reads_in_a_roundabout_way(above: str, value: str, is_read: bool) -> None:
+    source = (
+        f"cols = 8\n{above}\n"
+        "class Model:\n    def __init__(self):\n        self.own = cols\n"
+        f"    def forward(self, x):\n        return x * {value}\n"
+    )
+    assert ("cols" in sizes_in_calls(source)) is is_read
+
+
 @pytest.mark.parametrize("device", ["opencl", "cuda"])
 @pytest.mark.parametrize("queue", ["streams", "default_queue"])
 def test_parts_of_the_file_have_names_of_their_own(device: str, queue: str) -> None:

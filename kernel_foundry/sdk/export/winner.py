@@ -165,41 +165,56 @@ def sizes_in_calls(reference: str) -> frozenset[str]:
     """Return the module-level names that a reference's own classes and functions read in a call.
 
     Those of `get_inputs` and `get_init_inputs` are left out: they only make arguments. So are
-    those that a constructor itself reads: the module that it makes tells them.
+    those that a constructor itself reads, as the module that it makes tells them: unless a call
+    reads the name of its class, and may make another one.
     """
-    reads: Mapping[str, set[str]] = dict(_reads(ast.parse(reference)))
-    whole = symtable.symtable(reference, "reference", "exec")
+    reads = _reads(ast.parse(reference))
+    tables = symtable.symtable(reference, "reference", "exec").get_children()
     arguments = ("get_inputs", "get_init_inputs")
-    wanted = [n for t in whole.get_children() if t.get_name() not in arguments for n in _globals(t)]
+    wanted = [n for t in tables if t.get_name() not in arguments for n in _globals(t, "__init__")]
     found: set[str] = set()
     while wanted:
         name = wanted.pop()
         if name not in found:
             found.add(name)
             wanted += reads.get(name, ())
+            wanted += [n for t in tables if t.get_name() == name for n in _globals(t)]
     return frozenset(found)
 
 
-def _globals(table: symtable.SymbolTable) -> Iterator[str]:
-    """Names of the module that a class or a function reads in a call."""
-    if table.get_name() != "__init__":  # a function inside it may be called later
+def _globals(table: symtable.SymbolTable, without: str = "") -> Iterator[str]:
+    """Names of the module that a class or a function reads, but for functions of a name."""
+    if table.get_name() != without:  # a function inside it may be called later
         yield from (
             s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()
         )
     for inner in table.get_children():
-        yield from _globals(inner)
+        yield from _globals(inner, without)
 
 
-def _reads(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
+def _reads(tree: ast.Module) -> Mapping[str, set[str]]:
+    """Names that are read where a name of the module gets its value."""
+    found: dict[str, set[str]] = {}
     for statement in tree.body:
-        if isinstance(statement, ast.Assign):
-            for target in ast.walk(ast.Tuple(elts=statement.targets)):
-                if isinstance(target, ast.Name):
-                    yield target.id, _names(statement.value)
+        read: list[ast.AST]
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                defaults = [*statement.args.defaults, *statement.args.kw_defaults]
+                read = [*filter(None, defaults), *statement.decorator_list]
+                stored = {statement.name}
+            case ast.ClassDef():
+                read = [*statement.bases, *statement.decorator_list]
+                stored = {statement.name}
+            case _:
+                read = [statement]
+                stored = _names(statement, ast.Store)
+        for name in stored:
+            found.setdefault(name, set()).update(*(_names(node, ast.Load) for node in read))
+    return found
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
 def _sizes(workload: WorkloadAdmission) -> dict[str, int]:
