@@ -71,6 +71,20 @@ def text(local_evaluator: Callable[[str], LocalEvaluator]) -> tuple[str, Winner]
     return kernelbench_file([winner], "fast_columns"), winner
 
 
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_modules_that_differ_in_an_attribute_alone_are_tried(
+    local_evaluator: Callable[[str], LocalEvaluator],
+) -> None:
+    weights = REFERENCE.replace("torch.rand(cols))", "torch.rand(1))\n        self.width = cols")
+    task = replace(TASK, reference=weights.replace("self.scale\n", "self.scale * self.width\n"))
+    candidate = CANDIDATE.replace("scale[i % cols]", "scale[0] * cols")
+    winner = asyncio.run(winner_of(local_evaluator("sycl"), task, candidate))
+    report = tried(kernelbench_file([winner], "fast_widths"), winner, FormEntry.MODEL_NEW)
+    assert len(report.results) >= len(TASK.workloads)
+    assert not [r for r in report.results if r.failure], report.results
+
+
 def written_by_a_user(folder: Path, cols: int) -> ModuleType:
     source = REFERENCE.replace("cols = 64", f"cols = {cols}")
     return imported(source, folder, f"user_columns_{cols}")
