@@ -127,6 +127,13 @@ def test_a_folder_is_written_with_all_its_files(tmp_path: Path) -> None:
     assert found == files
     with pytest.raises(InvalidArgumentError, match="cannot be written"):
         write_exported(exported, tmp_path / "made" / "a.toml")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "src").symlink_to(outside)
+    with pytest.raises(InvalidArgumentError, match="src is a link"):
+        write_exported(exported, tmp_path / "linked")
+    assert not list(outside.iterdir())
 
 
 @pytest.mark.parametrize("target", ["cpp", "pybind", "hf", "vllm"])

@@ -46,5 +46,5 @@ def c_real(value: float) -> str:
 
 def c_comment(text: str) -> str:
     """Return a text that ends no comment."""
-    # In this order: a backslash that becomes a slash may end one.
-    return text.replace("\\", "/").replace("*/", "* /")
+    # In this order: a backslash that becomes a slash may end one, or be written "??/".
+    return text.replace("\\", "/").replace("??/", "? /").replace("*/", "* /")

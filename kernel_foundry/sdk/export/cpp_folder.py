@@ -207,7 +207,7 @@ def _header(winners: Sequence[Winner], sizes: CallSizes, name: str) -> str:
         name=name,
         guard=f"{name.upper()}_H",
         task=c_comment(winners[0].record.task.name),
-        architecture=winners[0].admission.device.architecture,
+        architecture=c_comment(winners[0].admission.device.architecture),
         figures=c_comment(judged_times(winners)),
         members="\n".join(f"  {line}" for line in lines),
         prepare=_PREPARE.format(name=name) if has_prepare(winners) else "",

@@ -204,6 +204,9 @@ def write_exported(exported: Exported, path: Path) -> None:
             path.write_text(exported.text, encoding="utf-8")
         for name, text in exported.folder.items():
             file = path / name
+            for folder in file.parents[: len(Path(name).parts) - 1]:
+                if folder.is_symlink():
+                    raise InvalidArgumentError(f"{folder} is a link", field="out")
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_text_file(file, text)
     except OSError as error:
