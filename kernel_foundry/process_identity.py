@@ -35,13 +35,13 @@ def is_visible(holder: LeaseHolder) -> bool:
     return holder.kernel == _boot_and_namespace()
 
 
-def is_of_earlier_boot(holder: LeaseHolder) -> bool:
-    """Return whether this host was started again since: nothing of the holder can be left.
+def is_gone_from_host(holder: LeaseHolder) -> bool:
+    """Return whether the holder's process has ended, or its host was started again since.
 
     Only for what is kept on the host itself: hosts of several sites may have one name.
     """
     boot, ours = (kernel.partition("/")[0] for kernel in (holder.kernel, _boot_and_namespace()))
-    return holder.host == socket.gethostname() and boot != ours
+    return is_gone(holder) or (holder.host == socket.gethostname() and boot != ours)
 
 
 @cache

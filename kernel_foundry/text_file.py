@@ -4,6 +4,7 @@ Any path may be named by mistake, and whoever made a folder may have put a link 
 """
 
 import os
+import secrets
 from pathlib import Path
 
 from kernel_foundry.errors import InvalidArgumentError
@@ -31,19 +32,23 @@ def read_text_file(path: Path, most: int) -> str:
     return text
 
 
-def replace_text_file(path: Path, text: str) -> None:
+def replace_text_file(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Write a file whole or not at all; what is there under its name goes, a link too.
+
+    Args:
+        path: The file.
+        text: What it is to hold.
+        mode: Who may use it, less what the process's umask takes; 0o600: its owner alone.
 
     Raises:
         OSError: it cannot be written.
     """
-    part = path.with_name(f".{os.getpid()}.part")
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with part.open("x", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         part.replace(path)
-    except FileExistsError:
-        raise  # somebody else's
     except OSError:
         part.unlink(missing_ok=True)
         raise

@@ -7,12 +7,12 @@ store the same.
 
 from evaluator_svc.inspector.kernel_flow import ANY_GROUP, Act, KernelFlow, Source
 from evaluator_svc.inspector.shared_places import (
-    MAX_PAIRS,
     TURNS,
     Access,
     behind_waits,
     is_apart,
     is_one_place,
+    pairs,
     shared_accesses,
     shared_axes,
 )
@@ -38,8 +38,7 @@ def checked_stores(flow: KernelFlow, sources: ValueSources) -> tuple[UnorderedUp
         return ()
     slices = ValueSlices(flow)
     updates: dict[UnorderedUpdate, None] = {}
-    pairs = [(load, store) for store in stores for load in loads][:MAX_PAIRS]
-    for load, store in pairs:
+    for load, store in pairs(loads, stores):
         if not is_one_place(load, store, sources):
             continue
         rest = _rest_of_guard(flow, load, store, sources, slices)

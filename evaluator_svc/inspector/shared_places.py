@@ -1,6 +1,7 @@
 """Accesses to global memory at places that work-groups may have in common."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,8 +12,7 @@ from evaluator_svc.inspector.value_sources import ValueSources
 
 TURNS: Final = Source.ORDER | Source.COUNT
 """What may say whose turn it is."""
-MAX_PAIRS: Final = 20_000
-"""Of a load and a store that are compared."""
+_MAX_PAIRS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,12 @@ def shared_accesses(
         place = sources.of(step.address)
         if not place & Source.CHOSEN:
             yield Access(block, step, place, sources.of_guards(block, step))
+
+
+def pairs(loads: Sequence[Access], stores: Iterable[Access]) -> Iterator[tuple[Access, Access]]:
+    """Iterate over the pairs of a load and a store that are compared, up to a limit."""
+    found = ((load, store) for store in stores for load in loads)
+    return itertools.islice(found, _MAX_PAIRS)
 
 
 def is_one_place(load: Access, store: Access, sources: ValueSources) -> bool:

@@ -7,12 +7,12 @@ turns, by an atomic or by how many there are.
 
 from evaluator_svc.inspector.kernel_flow import Act, KernelFlow, Source
 from evaluator_svc.inspector.shared_places import (
-    MAX_PAIRS,
     TURNS,
     Access,
     behind_waits,
     is_apart,
     is_one_place,
+    pairs,
     shared_accesses,
     shared_axes,
 )
@@ -31,15 +31,10 @@ def unordered_updates(flow: KernelFlow, sources: ValueSources) -> tuple[Unordere
     loads = [a for a in found if a.step.act is Act.LOAD and a.block not in waited]
     slices = ValueSlices(flow)
     updates: dict[UnorderedUpdate, None] = {}
-    pairs = 0
-    for store in stores:
-        for load in loads:
-            pairs += 1
-            if pairs > MAX_PAIRS:
-                return tuple(updates)
-            update = _update(flow.name, load, store, sources, slices)
-            if update is not None:
-                updates[update] = None
+    for load, store in pairs(loads, stores):
+        update = _update(flow.name, load, store, sources, slices)
+        if update is not None:
+            updates[update] = None
     return tuple(updates)
 
 

@@ -167,7 +167,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
 
         answering: Any = handler.unary_unary
         streaming: Any = handler.unary_stream or handler.stream_stream
-        return wrapped(handler, unary, stream) or handler
+        return wrapped(handler, unary, stream)
 
     @contextlib.asynccontextmanager
     async def _within_quotas(

@@ -9,15 +9,16 @@ _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
-def wrapped(handler: "_Handler", unary: Any, stream: Any) -> "_Handler | None":
-    """Return a handler of a kind as another, by one of two functions; None: it is neither kind.
+def wrapped(handler: "_Handler", unary: Any, stream: Any, *, read: Any = None) -> "_Handler":
+    """Return a handler of a kind as another, by one of two functions; itself if it is neither kind.
 
     Args:
         handler: The other.
         unary: Answers where that one gives one answer.
         stream: Answers where its answers stream; it is given the request, or their stream.
+        read: Reads requests; None: as the other does.
     """
-    read = handler.request_deserializer
+    read = read or handler.request_deserializer
     if handler.unary_unary is not None:
         return grpc.unary_unary_rpc_method_handler(
             unary, request_deserializer=read, response_serializer=handler.response_serializer
@@ -30,7 +31,7 @@ def wrapped(handler: "_Handler", unary: Any, stream: Any) -> "_Handler | None":
         return grpc.stream_stream_rpc_method_handler(
             stream, request_deserializer=read, response_serializer=handler.response_serializer
         )
-    return None
+    return handler
 
 
 def code_name(code: Any) -> str:

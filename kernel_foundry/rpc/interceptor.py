@@ -13,6 +13,7 @@ import grpc
 
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, request_reader
+from kernel_foundry.rpc.handler_wrap import wrapped
 from kernel_foundry.rpc.status import DETAILS_KEY, to_status
 from kernel_foundry.wire.bounds import check_bounds
 
@@ -48,20 +49,16 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
 
 def _guarded_handler(handler: "_Handler", method: str) -> "_Handler":
     """The handler with its errors mapped, unless it sets its status itself."""
-    if handler.unary_unary is not None:
-        return grpc.unary_unary_rpc_method_handler(
-            _guarded(handler.unary_unary, method),
-            request_deserializer=_reader(handler, method),
-            response_serializer=handler.response_serializer,
-        )
-    if _is_ours(handler, method):
-        stream: Any = handler.unary_stream  # of an asynchronous server
-        return grpc.unary_stream_rpc_method_handler(
-            _guarded_stream(stream, method),
-            request_deserializer=_reader(handler, method),
-            response_serializer=handler.response_serializer,
-        )
-    return handler
+    if handler.unary_unary is None and not _is_ours(handler, method):
+        return handler
+    unary: Any = handler.unary_unary
+    stream: Any = handler.unary_stream  # of an asynchronous server
+    return wrapped(
+        handler,
+        _guarded(unary, method),
+        _guarded_stream(stream, method),
+        read=_reader(handler, method),
+    )
 
 
 def _is_ours(handler: "_Handler", method: str) -> bool:

@@ -60,7 +60,7 @@ class ObservationInterceptor(grpc.aio.ServerInterceptor):
                     call.answered(answer)
                     yield answer
 
-        return wrapped(handler, unary, stream) or handler
+        return wrapped(handler, unary, stream)
 
 
 class _Call:

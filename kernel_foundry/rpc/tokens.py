@@ -8,7 +8,6 @@ import math
 import os
 import re
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from kernel_foundry.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from kernel_foundry.text_file import read_text_file
+from kernel_foundry.text_file import read_text_file, replace_text_file
 
 _LONGEST_FILE: Final = 1 << 20
 _TOKEN: Final = re.compile(r"kf_([0-9a-f]{8})_([0-9a-f]{64})")
@@ -237,16 +236,9 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
-    part = ""
     try:
-        # Only its owner may read a file that mkstemp makes; whole or not at all.
-        descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(part).replace(path)
+        replace_text_file(path, text, mode=0o600)
     except OSError as error:
-        if part:
-            Path(part).unlink(missing_ok=True)
         raise _unwritable(path, error) from error
 
 

@@ -30,8 +30,8 @@ from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _ROUNDS: Final = 6
 """Calls that the clock looks at, and as many empty ones."""
-_PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
-"""Before each try, which adds to the times before: others have the cores for a while only."""
+PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
+"""Before each try: other programs have the cores for a while only; a forgery lasts."""
 _ACCOUNTED_SHARE: Final = 0.5
 """Of what a call takes by the supervisor's clock that its sample must account for…"""
 _SLACK_NS: Final = 1e6
@@ -82,7 +82,7 @@ class OutsideClock:
         workload = self._draw.workload
         calls_ns: list[float] = []
         empties_ns: list[float] = []
-        for pause_seconds in _PAUSES_SECONDS:
+        for pause_seconds in PAUSES_SECONDS:
             time.sleep(pause_seconds)
             for is_empty in random.SystemRandom().sample([False, True] * _ROUNDS, 2 * _ROUNDS):
                 key = secrets.randbits(63)

@@ -20,6 +20,7 @@ from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
 from evaluator_svc.pipeline.foreign.empty_kernel import EmptyKernel
 from evaluator_svc.pipeline.foreign.outside_clock import (
+    PAUSES_SECONDS,
     Orders,
     OutsideClock,
     failure_of_clock,
@@ -47,8 +48,6 @@ from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.median import median_interval
 
 _WARM_CALLS: Final = 50
-_PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
-"""Before each try: other programs have the cores for a while only; a forgery lasts."""
 _VERIFIED: Final = 3
 """The first calls all; after that call n with a chance of this over n."""
 
@@ -170,7 +169,7 @@ class ForeignTimer:
 
     def _warm(self, cold_median_ns: float) -> tuple[ForeignTimes, Claim] | CandidateFailure:
         """Measure with warm caches; again where it does not fit the clock or the cold median."""
-        for pause_seconds in _PAUSES_SECONDS:
+        for pause_seconds in PAUSES_SECONDS:
             time.sleep(pause_seconds)
             taken = self._ask(_WARM_CALLS, flush_bytes=0, key=0)
             if isinstance(taken, CandidateFailure):

@@ -1,9 +1,7 @@
 """A job: one command of ours in a process of its own, with what is kept of it in a folder."""
 
 import json
-import os
 import secrets
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,8 +12,8 @@ from typing import Any, Final
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import LeaseHolder
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.process_identity import is_gone, is_of_earlier_boot
-from kernel_foundry.text_file import read_text_file
+from kernel_foundry.process_identity import is_gone_from_host
+from kernel_foundry.text_file import read_text_file, replace_text_file
 
 _LONGEST_FILE: Final = 1 << 20
 _SUFFIX: Final = ".json"
@@ -63,8 +61,7 @@ class Job:
         if self.process is None:
             may_begin = time.time() - self.submitted_unix_s < START_S
             return JobState.STARTING if may_begin else JobState.LOST
-        is_lost = is_gone(self.process) or is_of_earlier_boot(self.process)
-        return JobState.LOST if is_lost else JobState.RUNNING
+        return JobState.LOST if is_gone_from_host(self.process) else JobState.RUNNING
 
     @property
     def has_ended(self) -> bool:
@@ -165,10 +162,7 @@ def write_job(file: Path, job: Job) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         # Only its owner may read it: a command line may name what others need not know.
-        descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=f".{job.id}")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(asdict(job), stream, indent=1)
-        Path(part).replace(file)
+        replace_text_file(file, json.dumps(asdict(job), indent=1), mode=0o600)
     except OSError as error:
         raise InvalidArgumentError(
             f"{file} cannot be written: {error.strerror}", field="job"

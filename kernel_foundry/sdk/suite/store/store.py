@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from kernel_foundry.domain.archive import LeaseHolder
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunHeldError
-from kernel_foundry.process_identity import is_gone, is_of_earlier_boot
+from kernel_foundry.process_identity import is_gone_from_host
 from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry, entries_of
 from kernel_foundry.sdk.suite.plan import SuitePlan
 from kernel_foundry.sdk.suite.store.schema import ENTRIES, SCHEMA, SUITES
@@ -99,7 +99,7 @@ class SuiteStore:
             query = sa.select(SUITES.c.holder).where(SUITES.c.id == suite.id)
             found = connection.execute(query).scalar_one()
             other = from_json(LeaseHolder, found) if found else None
-            if other is not None and not (is_gone(other) or is_of_earlier_boot(other)):
+            if other is not None and not is_gone_from_host(other):
                 raise RunHeldError(
                     f"suite {suite.plan.name} is being worked on by process {other.process_id} on"
                     f" {other.host}: stop that process first",
