@@ -6,9 +6,7 @@ that nothing was changed since.
 """
 
 import dataclasses
-import os
 import stat
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -24,6 +22,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import record_of
+from kernel_foundry.whole_file import create_private_file
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SETTING: Final = "KERNEL_FOUNDRY_KEY_FILE"
@@ -124,18 +123,7 @@ def _make(path: Path) -> None:
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Only its owner may read a file that mkstemp makes.
-        descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(pem)
-                os.fsync(file.fileno())
-            # Whole or not at all, and never over one that is there.
-            os.link(part, path)
-        except FileExistsError:
-            return
-        finally:
-            Path(part).unlink()
+        create_private_file(path, pem)
     except OSError as error:
         raise InvalidArgumentError(
             f"the key of this evaluator cannot be kept in {path}: {error.strerror}; set {_SETTING}",

@@ -110,7 +110,7 @@ class Reservations:
     def _refusal(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
     ) -> LlmQuotaError | None:
-        spent = self._known[run] = _larger(self._known[run], spent)
+        spent = self._known[run] = larger(self._known[run], spent)
         total = spent + expected
         if _is_over(caps.cost_usd, spent.cost_usd, total.cost_usd):
             return _over("USD", caps.cost_usd, spent.cost_usd, total.cost_usd)
@@ -276,7 +276,8 @@ def _cost_usd(name: str, facts: ModelFacts, input_tokens: int, output_tokens: in
     return input_tokens * facts.input_usd_per_token + output_tokens * facts.output_usd_per_token
 
 
-def _larger(one: Spending, other: Spending) -> Spending:
+def larger(one: Spending, other: Spending) -> Spending:
+    """Return the larger sums: each side may know of calls that the other does not."""
     return Spending(
         cost_usd=max(one.cost_usd, other.cost_usd), tokens=max(one.tokens, other.tokens)
     )

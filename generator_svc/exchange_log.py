@@ -5,8 +5,6 @@ need no lock. The store knows which exchanges a run made.
 """
 
 import asyncio
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.exchange import Exchange, prompt_digest
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.errors import CorruptArchiveError, StoreUnavailableError
+from kernel_foundry.whole_file import replace_file
 
 
 class ExchangeLog:
@@ -76,17 +75,7 @@ class ExchangeLog:
         name = _name(exchange)
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(to_json(exchange))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
+        replace_file(path, to_json(exchange), mode=0o600, durable=True)
         return name
 
     def _read_named(self, name: str) -> Exchange:
@@ -112,15 +101,6 @@ def _name(exchange: Exchange) -> str:
     """Return the name: the prompt's digest, and one of everything else that was recorded."""
     rest = replace(exchange, messages=(), sequence=0)
     return f"{prompt_digest(exchange.messages)}.{content_digest(to_json(rest))[:16]}"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in `folder` survive a power cut, as the row that will hold it does."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _read(path: Path) -> Exchange:

@@ -7,15 +7,23 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from generator_svc.caps import RequestRate, Reservations, Spending, counted, expected_spending
+from generator_svc.caps import (
+    RequestRate,
+    Reservations,
+    Spending,
+    counted,
+    expected_spending,
+    larger,
+)
 from generator_svc.ledger import RequestCounter, RunLedger
 from generator_svc.llm.interface import LanguageModels, ModelFacts, ModelReply, ModelRequest
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose
 from kernel_foundry.domain.request import BudgetCaps
 
-DEFAULT_MAX_OUTPUT_TOKENS = 32_768
+_MAX_OUTPUT_TOKENS: Final = 32_768
+"""Output limit of a reply; a model's own lower limit wins."""
 """Room for a reasoning model to think and then write two blocks."""
 
 _LEAST_OUTPUT_TOKENS = 8_192
@@ -48,7 +56,6 @@ class ModelClient:
     Args:
         models: Every model that can be reached.
         ledger: Where calls are recorded.
-        max_output_tokens: Output limit of a reply; a model's own lower limit wins.
         clock: Seconds since the epoch.
     """
 
@@ -57,12 +64,10 @@ class ModelClient:
         models: LanguageModels,
         ledger: RunLedger,
         *,
-        max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._models = models
         self._ledger = ledger
-        self._max_output_tokens = max_output_tokens
         self._clock = clock
         self._reservations = Reservations()
         self._rate = RequestRate()
@@ -99,7 +104,7 @@ class ModelClient:
     async def _ask(
         self, question: ModelCall, messages: tuple[ChatMessage, ...], attempt: int
     ) -> ModelReply:
-        spent = _larger(question.spent, await self._ledger.spent(question.run))
+        spent = larger(question.spent, await self._ledger.spent(question.run))
         facts = tuple([(name, await self._models.facts(name)) for name in question.models])
         limits, sizes = self._sizes(question, messages, facts)
         counter = RequestCounter()
@@ -162,7 +167,7 @@ class ModelClient:
         still buys replies.
         """
         own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
-        limits = [min([self._max_output_tokens, *own])]
+        limits = [min([_MAX_OUTPUT_TOKENS, *own])]
         while limits[-1] // 2 >= _LEAST_OUTPUT_TOKENS:
             limits.append(limits[-1] // 2)
         sizes = [expected_spending(facts, messages, limit, question.caps) for limit in limits]
@@ -184,10 +189,3 @@ async def _to_the_end(entry: Coroutine[Any, Any, None]) -> None:
     entering.result()
     if cancelled is not None:
         raise cancelled
-
-
-def _larger(one: Spending, other: Spending) -> Spending:
-    """Return the larger sums: each side may know of calls that the other does not."""
-    return Spending(
-        cost_usd=max(one.cost_usd, other.cost_usd), tokens=max(one.tokens, other.tokens)
-    )

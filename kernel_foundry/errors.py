@@ -253,3 +253,9 @@ class CorruptArchiveError(KernelFoundryError):
 
     code = StatusCode.DATA_LOSS
     reason = "CORRUPT_ARCHIVE"
+
+
+def first_failure(failures: ExceptionGroup[Exception]) -> Exception:
+    """Return the first failure itself: callers catch its type, not a group."""
+    inner = failures.exceptions[0]
+    return first_failure(inner) if isinstance(inner, ExceptionGroup) else inner

@@ -1,10 +1,8 @@
-"""Text files of others: read no further than what they may hold, written past no link.
+"""Text files of others, read no further than what they may hold.
 
-Any path may be named by mistake, and whoever made a folder may have put a link where a file goes.
+Any path may be named by mistake. Files are written in `whole_file.py`.
 """
 
-import os
-import secrets
 from pathlib import Path
 
 from kernel_foundry.errors import InvalidArgumentError
@@ -30,28 +28,6 @@ def read_text_file(path: Path, most: int) -> str:
     if len(text) > most:
         raise _invalid(path, f"more than {most} characters")
     return text
-
-
-def replace_text_file(path: Path, text: str, *, mode: int = 0o666) -> None:
-    """Write a file whole or not at all; what is there under its name goes, a link too.
-
-    Args:
-        path: The file.
-        text: What it is to hold.
-        mode: Who may use it, less what the process's umask takes; 0o600: its owner alone.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _invalid(path: Path, problem: str) -> InvalidArgumentError:

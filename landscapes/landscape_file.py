@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import math
-import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.shown_value import shown
+from kernel_foundry.whole_file import replace_file
 from landscapes.landscape import (
     Landscape,
     Parameter,
@@ -64,11 +64,9 @@ def write_landscape(path: Path, landscape: Landscape) -> None:
     ]
     text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in (header, *rows))
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     # Without a time stamp equal landscapes are equal files.
     data = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
-    partial.write_bytes(data)
-    partial.replace(path)
+    replace_file(path, data)
 
 
 def read_landscape(path: Path) -> Landscape:

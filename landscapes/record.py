@@ -44,6 +44,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.whole_file import replace_file
 
 LIMITS: Final = EvaluationLimits(timing_seconds=0.2)
 """Hundreds of variants are measured; the median of the slow ones need not be known to 1 %."""
@@ -123,10 +124,8 @@ class RecordedRows:
     def close(self) -> None:
         """Write the landscape file; its rows need not stand beside it any more."""
         self._file.close()
-        scratch = self._out.with_name(self._out.name + ".new")
         data = self._text().encode()
-        scratch.write_bytes(gzip.compress(data, mtime=0) if self._is_gzip else data)
-        scratch.replace(self._out)
+        replace_file(self._out, gzip.compress(data, mtime=0) if self._is_gzip else data)
         self._path.unlink()
 
     @property

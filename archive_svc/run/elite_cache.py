@@ -22,12 +22,10 @@ class EliteCache:
 
     Args:
         store: Where they are read from.
-        kept: How many are kept.
     """
 
-    def __init__(self, store: Store, *, kept: int = KEPT) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept = kept
         self._elites: OrderedDict[tuple[int, int], Elite] = OrderedDict()
 
     def at(self, run_id: int, sequences: Iterable[int]) -> list[Elite]:
@@ -47,7 +45,7 @@ class EliteCache:
         """Keep a run's evaluation at `sequence` as the one used last."""
         self._elites[run_id, sequence] = elite
         self._elites.move_to_end((run_id, sequence))
-        while len(self._elites) > self._kept:
+        while len(self._elites) > KEPT:
             self._elites.popitem(last=False)
 
 

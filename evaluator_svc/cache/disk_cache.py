@@ -7,12 +7,12 @@ import contextlib
 import hmac
 import os
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.whole_file import replace_file
 
 _CODE_BYTES: Final = 32
 _MAGIC: Final = b"KFC2"
@@ -50,18 +50,10 @@ class DiskCache:
     def put(self, name: str, content: bytes) -> None:
         """Store `content` under `name`. A full or read-only disk only costs the entry."""
         path = self._path(name)
-        try:
+        with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, part = tempfile.mkstemp(dir=path.parent)
-        except OSError:
-            return
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_MAGIC + self._code(b"entry", name, content) + content)
-            Path(part).replace(path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                Path(part).unlink()
+            entry = _MAGIC + self._code(b"entry", name, content) + content
+            replace_file(path, entry, mode=0o600)
 
     def _path(self, name: str) -> Path:
         code = self._code(b"name", name).hex()

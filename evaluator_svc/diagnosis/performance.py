@@ -16,6 +16,7 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+from kernel_foundry.domain.profile_digest import time_text
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
 
 _LAUNCH_SHARE: Final = 0.3
@@ -118,10 +119,6 @@ def _time_ns(amount: float, per_second: float) -> float:
     return 1e9 * amount / per_second if per_second > 0 else 0.0
 
 
-def _time_text(time_ns: float) -> str:
-    return f"{time_ns / 1e6:.3g} ms" if time_ns >= 1e6 else f"{time_ns / 1e3:.3g} µs"
-
-
 def _traffic_bound(numbers: _Numbers) -> Finding:
     share = numbers.traffic_bound_share
     is_there = share >= AT_TRAFFIC_BOUND
@@ -129,7 +126,7 @@ def _traffic_bound(numbers: _Numbers) -> Finding:
         kind=FindingKind.TRAFFIC_BOUND,
         severity=Severity.INFO,
         message=f"{share:.0%} of the traffic bound: moving the compulsory bytes takes "
-        f"{_time_text(numbers.traffic_bound_ns)}, {_time_text(numbers.median_ns)} were measured",
+        f"{time_text(numbers.traffic_bound_ns)}, {time_text(numbers.median_ns)} were measured",
         evidence=(
             Figure(name="traffic_bound_share", value=share),
             Figure(name="traffic_bound_ns", value=numbers.traffic_bound_ns),
@@ -146,8 +143,8 @@ def _arithmetic_estimate(numbers: _Numbers) -> Iterator[Finding]:
     if not is_beaten and numbers.estimate_ns <= numbers.traffic_bound_ns:
         return
     figures = (
-        f"{_time_text(numbers.estimate_ns)} for the graph's operations ({numbers.unit}), "
-        f"{_time_text(numbers.median_ns)} were measured"
+        f"{time_text(numbers.estimate_ns)} for the graph's operations ({numbers.unit}), "
+        f"{time_text(numbers.median_ns)} were measured"
     )
     yield Finding(
         kind=FindingKind.ARITHMETIC_ESTIMATE,

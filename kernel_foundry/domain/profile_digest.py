@@ -37,7 +37,7 @@ def digest_lines(profile: Profile, device_code: str = "") -> tuple[str, ...]:
 
 
 def _head(profile: Profile) -> str:
-    head = f"{_plain(profile.workload, _LONGEST_NAME)}, {_time(profile.call_ns)} a call"
+    head = f"{_plain(profile.workload, _LONGEST_NAME)}, {time_text(profile.call_ns)} a call"
     if profile.tool:
         head += f", by {_plain(profile.tool, _LONGEST_NAME)}"
     head += f"; compulsory bytes: {_bytes(profile.minimal_bytes)}"
@@ -70,7 +70,7 @@ def _kernel(profile: Profile, kernel: KernelProfile) -> Iterator[str]:
     total_ns = sum(k.time_ns for k in profile.kernels)
     text = _name(kernel)
     if kernel.time_ns > 0:
-        text += f": {_time(kernel.time_ns)}"
+        text += f": {time_text(kernel.time_ns)}"
         text += f" in {kernel.launches} launches" if kernel.launches > 1 else ""
         text += f" ({_percent(kernel.time_ns / total_ns)})" if len(profile.kernels) > 1 else ""
     if kernel.units:
@@ -101,7 +101,7 @@ def _occupancy(kernel: KernelProfile) -> str:
 
 def _others(kernels: tuple[KernelProfile, ...]) -> Iterator[str]:
     if kernels:
-        named = ", ".join(f"{_name(k)} {_time(k.time_ns)}" for k in kernels[:_MOST_OTHERS])
+        named = ", ".join(f"{_name(k)} {time_text(k.time_ns)}" for k in kernels[:_MOST_OTHERS])
         yield f"others: {named}"
 
 
@@ -129,7 +129,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _time(time_ns: float) -> str:
+def time_text(time_ns: float) -> str:
+    """Return a time in the unit that a reader expects."""
     return f"{time_ns / 1e6:.3g} ms" if time_ns >= 1e6 else f"{time_ns / 1e3:.3g} µs"
 
 

@@ -109,15 +109,6 @@ def write_record(record: EvidenceRecord, path: Path) -> None:
         ) from error
 
 
-def read_record(path: Path) -> EvidenceRecord:
-    """Return the record in a file; whether it is true is another question.
-
-    Raises:
-        InvalidArgumentError: the file is no record; the message says where it stops being one.
-    """
-    return read_records(path)[0]
-
-
 def is_program(path: Path) -> bool:
     """Return whether a file holds records beside code that no record covers."""
     return path.suffix == ".py"
@@ -127,7 +118,7 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
     """Return the record in a file, or all that an exported Python file has; it is not run.
 
     Raises:
-        InvalidArgumentError: as `read_record`.
+        InvalidArgumentError: the file is no record; the message says where it stops being one.
     """
     try:
         with path.open("rb") as file:

@@ -23,7 +23,8 @@ from kernel_foundry.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from kernel_foundry.text_file import read_text_file, replace_text_file
+from kernel_foundry.text_file import read_text_file
+from kernel_foundry.whole_file import replace_file
 
 _LONGEST_FILE: Final = 1 << 20
 _TOKEN: Final = re.compile(r"kf_([0-9a-f]{8})_([0-9a-f]{64})")
@@ -237,7 +238,7 @@ def _alone(path: Path) -> Iterator[None]:
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
     try:
-        replace_text_file(path, text, mode=0o600)
+        replace_file(path, text, mode=0o600)
     except OSError as error:
         raise _unwritable(path, error) from error
 

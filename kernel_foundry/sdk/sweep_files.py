@@ -5,13 +5,13 @@ It hears of sweeps as a listener; the loop makes them in `loop/sweeping.py`.
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Final
 
 from kernel_foundry.paths import sweeps_dir
 from kernel_foundry.sdk.loop.progress import Event, Listener, SweepEvent, UnsavedSweepEvent
 from kernel_foundry.sdk.report.t4 import t4_results
+from kernel_foundry.whole_file import replace_file
 
 _DIGEST_DIGITS: Final = 12
 
@@ -27,7 +27,8 @@ def keeping_sweeps(run: str, listener: Listener) -> Listener:
         if isinstance(event, SweepEvent) and event.results:
             path = sweeps_dir(run) / f"{event.candidate.digest[:_DIGEST_DIGITS]}.json"
             try:
-                _write(path, json.dumps(t4_results(event.results), indent=1) + "\n")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(path, json.dumps(t4_results(event.results), indent=1) + "\n")
             except OSError as error:
                 reason = error.strerror or str(error)
                 listener(UnsavedSweepEvent(candidate=event.candidate, path=path, reason=reason))
@@ -39,14 +40,3 @@ def keeping_sweeps(run: str, listener: Listener) -> Listener:
 def kept_sweeps(run: str) -> tuple[Path, ...]:
     """Return the files of the landscapes kept of `run` on this machine, in order of name."""
     return tuple(sorted(sweeps_dir(run).glob("*.json")))
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace the file as a whole: one that is cut short would read as another landscape."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from kernel_foundry.domain.evaluation import Evaluation, Fact
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.python_literal import packed
-from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
+from kernel_foundry.evidence.record import EvidenceRecord, read_records, record_of, write_record
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.verify import Verification, verification
 from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
@@ -84,7 +84,7 @@ def test_another_machines_key_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There only a run, or a word for the key, can tell."""
-    name = fingerprint(read_record(folder / "r.json").attestation.public_key)
+    name = fingerprint(read_records(folder / "r.json")[0].attestation.public_key)
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("KERNEL_FOUNDRY_KEY_FILE", str(tmp_path / "evaluator.key"))
         code, lines = _verify(folder, "r.json", "--no-run")
@@ -156,7 +156,7 @@ def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluati
     told = run_kfoundry(tmp_path, "runs", "record", "--json", "-o", "winner.json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["candidate"] == source.digest
-    assert read_record(tmp_path / "winner.json") == record_of(task, source, evaluation)
+    assert read_records(tmp_path / "winner.json") == (record_of(task, source, evaluation),)
     by_digest = run_kfoundry(tmp_path, "runs", "record", "judged", "--candidate", source.digest[:9])
     assert by_digest.returncode == 0, by_digest.stderr
     assert (tmp_path / f"{source.digest[:16]}.record.json").exists()
@@ -191,7 +191,7 @@ def test_a_record_is_of_the_text_that_was_judged(
     path = tmp_path / "r.json"
     arguments = [str(task), str(candidate), "--json", "--record", str(path)]
     evaluate.command.main(arguments, standalone_mode=False)
-    assert read_record(path).source == source
+    assert read_records(path)[0].source == source
 
 
 def test_times_of_a_device_that_is_not_here_are_not_confirmed(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.record import EvidenceRecord, read_record, write_record
+from kernel_foundry.evidence.record import EvidenceRecord, read_records, write_record
 from kernel_foundry.sdk.verification.verify import verification
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,7 +33,7 @@ def _script_says(folder: Path, record: Path) -> dict[str, bool]:
 
 
 def test_the_documents_record_is_whole_and_of_the_key_it_names() -> None:
-    record = read_record(RECORD)
+    (record,) = read_records(RECORD)
     name = fingerprint(record.attestation.public_key)
     assert verification(record, None, trusted=(name,)).agrees
     assert f"--key {name}" in TEXT

@@ -18,7 +18,7 @@ from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.errors import EliteNotFoundError, InvalidArgumentError
 from kernel_foundry.evidence.record import (
     EvidenceRecord,
-    read_record,
+    read_records,
     record_of,
     write_record,
 )
@@ -64,7 +64,7 @@ def test_a_signature_holds_over_wire_store_and_exported_run(
             assert record_of_run(foundry, "told", SOURCE.digest[:8]) == found
             assert foundry.best().evaluation.swept_count == 24
         write_record(found, tmp_path / "record.json")
-        assert read_record(tmp_path / "record.json") == found == record
+        assert read_records(tmp_path / "record.json") == (found,) == (record,)
         assert holds(check_integrity(found))
 
 
@@ -151,7 +151,7 @@ def test_what_failed_and_what_is_another_candidates_has_no_record(evaluation: Ev
 def test_a_file_that_is_no_record_says_so(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "file.json").write_text(text)
     with pytest.raises(InvalidArgumentError, match=words):
-        read_record(tmp_path / "file.json")
+        read_records(tmp_path / "file.json")
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_a_record_with_an_odd_part_names_it(
     part[path[-1]] = value
     (tmp_path / "file.json").write_text(json.dumps(data))
     with pytest.raises(InvalidArgumentError, match=words):
-        read_record(tmp_path / "file.json")
+        read_records(tmp_path / "file.json")

@@ -17,7 +17,7 @@ from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of
+from kernel_foundry.evidence.record import EvidenceRecord, read_records, record_of
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
 from kernel_foundry.sdk.verification.verify import is_intact, verification
 from tests.evidence.conftest import DRAFT, SOURCE, TASK, evaluate
@@ -120,7 +120,7 @@ def test_no_value_of_a_file_can_be_changed_or_left_out(
                 del part[place[-1]]
             path.write_text(json.dumps(data))
             try:
-                if is_intact(read_record(path)):
+                if is_intact(read_records(path)[0]):
                     survived.append((place, change))
             except InvalidArgumentError:
                 continue
@@ -236,4 +236,4 @@ def test_what_nobody_signs_for_is_in_no_record(record: EvidenceRecord, tmp_path:
     plain["evaluation"]["swept_count"] = 999
     path.write_text(json.dumps(plain), encoding="utf-8")
     with pytest.raises(InvalidArgumentError, match="swept_count"):
-        read_record(path)
+        read_records(path)

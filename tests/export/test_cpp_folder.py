@@ -11,7 +11,7 @@ import pytest
 
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.record import read_record
+from kernel_foundry.evidence.record import read_records
 from kernel_foundry.sdk.export.cpp_folder import cpp_folder
 from kernel_foundry.sdk.export.winner import Winner
 from tests.export.unjudged import unjudged_winner
@@ -123,7 +123,7 @@ def test_the_evidence_is_beside_the_library(winner: Winner, tmp_path: Path) -> N
     path = tmp_path / "evidence.json"
     path.write_text(folder(winner)["evidence.json"])
     assert json.loads(path.read_text())["task"]["name"] == "blend"
-    assert read_record(path) == winner.record
+    assert read_records(path) == (winner.record,)
 
 
 def test_kernels_for_the_cpu_are_refused(winner: Winner) -> None:

@@ -78,9 +78,9 @@ class CallSizes:
         """Return whether a size is no whole number."""
         return any(isinstance(value, float) for value in self._values(name))
 
-    def value(self, name: str, at: int = 0) -> float:
-        """Return a size of a workload, by its position."""
-        return self._values(name)[at]
+    def value(self, name: str) -> float:
+        """Return a size of the first workload."""
+        return self._values(name)[0]
 
     def judged(self, name: str, winner: Winner) -> tuple[float, float]:
         """Return the least and the largest value of a size that a winner was judged on."""

@@ -21,7 +21,7 @@ from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.export.targets import TARGETS, Target
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
 from kernel_foundry.sdk.local.evaluator import try_exported_form
-from kernel_foundry.text_file import replace_text_file
+from kernel_foundry.whole_file import replace_file
 
 MOST_SLOWER: Final = 1.05
 """A file whose launches take longer than the verdict's times this is not handed out."""
@@ -208,7 +208,7 @@ def write_exported(exported: Exported, path: Path) -> None:
                 if folder.is_symlink():
                     raise InvalidArgumentError(f"{folder} is a link", field="out")
             file.parent.mkdir(parents=True, exist_ok=True)
-            replace_text_file(file, text)
+            replace_file(file, text)
     except OSError as error:
         raise InvalidArgumentError(
             f"{path} cannot be written: {error.strerror}", field="out"

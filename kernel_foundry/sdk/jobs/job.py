@@ -13,7 +13,8 @@ from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import LeaseHolder
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.process_identity import is_gone_from_host
-from kernel_foundry.text_file import read_text_file, replace_text_file
+from kernel_foundry.text_file import read_text_file
+from kernel_foundry.whole_file import replace_file
 
 _LONGEST_FILE: Final = 1 << 20
 _SUFFIX: Final = ".json"
@@ -162,7 +163,7 @@ def write_job(file: Path, job: Job) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         # Only its owner may read it: a command line may name what others need not know.
-        replace_text_file(file, json.dumps(asdict(job), indent=1), mode=0o600)
+        replace_file(file, json.dumps(asdict(job), indent=1), mode=0o600)
     except OSError as error:
         raise InvalidArgumentError(
             f"{file} cannot be written: {error.strerror}", field="job"

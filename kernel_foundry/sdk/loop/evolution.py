@@ -24,10 +24,7 @@ from kernel_foundry.domain.request import (
     Yardstick,
 )
 from kernel_foundry.domain.verdict_limits import check_verdict
-from kernel_foundry.errors import (
-    KernelFoundryError,
-    TaskRefusedError,
-)
+from kernel_foundry.errors import KernelFoundryError, TaskRefusedError, first_failure
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
@@ -216,7 +213,7 @@ class Evolution:
                 for task in (*others, stopped):
                     task.cancel()
         except ExceptionGroup as failures:
-            raise _first(failures) from failures
+            raise first_failure(failures) from failures
         self._meter.stop(self._proposer.dried_up)
 
     async def _until_ended(
@@ -320,9 +317,3 @@ class Evolution:
         if self._finish_held is not None:
             return await self._finish_held(state)
         return await self._archive.finish_run(self._run.spec.name, state)
-
-
-def _first(failures: ExceptionGroup[Exception]) -> Exception:
-    """The first failure itself: callers catch its type, not a group."""
-    inner = failures.exceptions[0]
-    return _first(inner) if isinstance(inner, ExceptionGroup) else inner

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.text_file import replace_text_file
+from kernel_foundry.whole_file import replace_file
 
 SKILL_FILE: Final = "SKILL.md"
 
@@ -77,7 +77,7 @@ def install_skills(
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             if _differs(path, text) is not False:
-                replace_text_file(path, text)
+                replace_file(path, text)
     except OSError as error:
         raise InvalidArgumentError(
             f"{error.filename} cannot be written: {error.strerror}", field="to"

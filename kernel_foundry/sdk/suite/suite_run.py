@@ -38,6 +38,7 @@ from kernel_foundry.errors import (
     TaskBeyondModelsError,
     TaskInvalidError,
     TaskRefusedError,
+    first_failure,
 )
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.process_identity import new_holder
@@ -167,7 +168,7 @@ class _SuiteRun:
                 for device in self._devices:
                     group.create_task(self._keep_working(device))
         except ExceptionGroup as failures:
-            raise _first(failures) from failures
+            raise first_failure(failures) from failures
 
     async def _keep_working(self, device: str) -> None:
         while (entry := self._next(device)) is not None:
@@ -364,9 +365,3 @@ def _check_own(entry: SuiteEntry, found: Run) -> None:
             field="suite",
             run=entry.run,
         )
-
-
-def _first(failures: ExceptionGroup[Exception]) -> Exception:
-    """The first failure itself: callers catch its type, not a group."""
-    inner = failures.exceptions[0]
-    return _first(inner) if isinstance(inner, ExceptionGroup) else inner
