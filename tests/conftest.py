@@ -8,15 +8,18 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import kernel_foundry_native as native
+from archive_svc.archive import LocalArchive
 from evaluator_svc.evaluator import LocalEvaluator
 from tests.archive.postgres import PostgresServer, absence
 from tests.quick_settings import quick_settings
@@ -105,6 +108,25 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'runs.db'}"
     server: PostgresServer = request.getfixturevalue("postgres_server")
     return server.new_store()
+
+
+@pytest.fixture
+async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
+    """An archive without a run, in a store of its own."""
+    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(scope="module")
+def hopper_compiler() -> Iterator[Any]:
+    """A compiler for Hopper; NVRTC needs neither device nor driver."""
+    try:
+        opened = native.device_kind("cuda").open_compiler(architecture="sm_90")
+    except native.NativeError as error:
+        pytest.skip(str(error))
+    yield opened
+    opened.release()
 
 
 @pytest.fixture(scope="session")

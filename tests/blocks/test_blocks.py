@@ -1,7 +1,6 @@
 """The blocks `<kf/…>`: candidates over them compile for Hopper; rows and reductions compute."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,17 +34,6 @@ H200 = DeviceLimits(
 )
 
 
-@pytest.fixture(scope="module")
-def compiler() -> Iterator[Any]:
-    """Return a compiler for Hopper; NVRTC needs neither device nor driver."""
-    try:
-        opened = native.device_kind("cuda").open_compiler(architecture="sm_90")
-    except native.NativeError as error:
-        pytest.skip(str(error))
-    yield opened
-    opened.release()
-
-
 def _held_out(name: str, tensors: dict[str, torch.Tensor] | None = None) -> BoundCandidate:
     """Return a candidate in its first configuration, for its task's held-out workload."""
     task = read_task(FOLDER / f"{name}.py")
@@ -67,12 +55,12 @@ def _held_out(name: str, tensors: dict[str, torch.Tensor] | None = None) -> Boun
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_short_candidate_over_blocks_compiles_without_spills_or_findings(
-    compiler: Any, name: str
+    hopper_compiler: Any, name: str
 ) -> None:
     text = (FOLDER / f"{name}.cuda.md").read_text("utf-8")
     candidate = _held_out(name)
 
-    built = compiler.compile(
+    built = hopper_compiler.compile(
         source=candidate.unit(native.prelude("cuda")),
         options=list(backend_of(Language.CUDA).toolchain().options_of("")),
         kernels=list(candidate.kernels),

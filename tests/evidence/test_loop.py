@@ -8,15 +8,15 @@ from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.archive import ArchivedEvaluation, Elite
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.evidence.record import record_of
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from kernel_foundry.sdk.verification.signature import check_integrity
 from kernel_foundry.sdk.verification.statement import holds
 from tests.evidence.conftest import CHECKS, DRAFT
+from tests.evolution import evolution_of
 from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
 
 
@@ -39,15 +39,12 @@ def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
 
     async def evolve() -> tuple[tuple[ArchivedEvaluation, ...], tuple[Elite, ...]]:
         archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-        evolution = Evolution(
+        evolution = evolution_of(
+            await archive.create_run(SPEC),
+            archive,
+            Budget(evaluations=40, stop_at=NEVER),
             evaluator=SigningEvaluator(tmp_path / "evaluator.key"),
-            archive=archive,
             generator=TunedGenerator(),
-            run=await archive.create_run(SPEC),
-            budget=Budget(evaluations=40, stop_at=NEVER),
-            limits=EvaluationLimits(),
-            in_flight=2,
-            judging=1,
             listener=events.append,
         )
         await evolution.run()

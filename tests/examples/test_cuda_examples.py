@@ -74,22 +74,13 @@ def example(request) -> _Example:
     )
 
 
-@pytest.fixture(scope="module")
-def compiler():
-    """NVRTC, which needs no GPU."""
-    try:
-        return kernel_foundry_native.device_kind("cuda").open_compiler(architecture="sm_90")
-    except (kernel_foundry_native.DriverUnavailableError, AttributeError) as error:
-        pytest.skip(f"no CUDA compiler: {error}")
-
-
 def test_examples_are_there() -> None:
     """The four tasks of the SYCL examples and those that need more than one language feature."""
     assert {path.name.removesuffix(".sycl.md") for path in FOLDER.glob("*.sycl.md")} <= set(NAMES)
     assert {"residual_block", "causal_attention", "gru", "conv_relu_pool"} <= set(NAMES)
 
 
-def test_candidate_compiles_for_hopper(example, compiler) -> None:
+def test_candidate_compiles_for_hopper(example, hopper_compiler) -> None:
     """The default and one other configuration, on every workload, without spills by default."""
     prelude = kernel_foundry_native.prelude("cuda")
     options = [f"-I{path}" for path in kernel_foundry_native.cuda_include_paths()]
@@ -97,7 +88,7 @@ def test_candidate_compiles_for_hopper(example, compiler) -> None:
         default, *others = configurations(example.plan, table, H200)
         for configuration in (default, *random.Random(3).sample(others, min(1, len(others)))):
             candidate = example.bound(table, configuration)
-            found = compiler.compile(
+            found = hopper_compiler.compile(
                 source=candidate.unit(prelude),
                 options=options,
                 kernels=list(candidate.sequence.kernels),

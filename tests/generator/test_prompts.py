@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-import kernel_foundry_native as native
 from archive_svc.grids.island_model import ISLANDS
 from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, expert_of
@@ -348,14 +347,9 @@ def test_the_compilers_exact_target_is_told(
     assert has in line
 
 
-def test_the_target_is_the_compilers_own() -> None:
-    try:
-        compiler = native.device_kind("cuda").open_compiler(architecture="sm_90")
-    except native.NativeError as error:
-        pytest.skip(str(error))
+def test_the_target_is_the_compilers_own(hopper_compiler: Any) -> None:
     code = 'extern "C" __global__ void k(float* x) { x[0] = 1.0f; }'
-    built = compiler.compile(source=code, options=[], kernels=["k"])
-    compiler.release()
+    built = hopper_compiler.compile(source=code, options=[], kernels=["k"])
 
     assert f".target {views.compiler_target('sm_90')}".encode() in built.assembly
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.messages.draw import Draw
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
@@ -91,6 +92,12 @@ def make_task(
         tolerance=tolerance,
         training=training,
     )
+
+
+def prepare(task: Task, workload: Workload | None = None) -> PreparedWorkload:
+    """Return a workload of `task` on the CPU, the first unless another is given."""
+    chosen = workload or task.workloads[0]
+    return PreparedWorkload(task, chosen, device=torch.device("cpu"), memory_bytes=1 << 33)
 
 
 SOFTMAX = """

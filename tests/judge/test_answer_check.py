@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-import torch
 
 from evaluator_svc.judge.admission.answer_check import (
     ADMISSION_SEEDS,
@@ -12,20 +11,16 @@ from evaluator_svc.judge.admission.answer_check import (
     settle_exact,
 )
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
-from tests.judge.judge_tasks import SOFTMAX, make_task
+from tests.judge.judge_tasks import SOFTMAX, make_task, prepare
 
 MEMORY = open_memory("null:0")
 
 
 def checked(task: Task) -> AnswerCheck:
     """Return what admission makes of a task's answers on the host."""
-    prepared = [
-        PreparedWorkload(task, w, device=torch.device("cpu"), memory_bytes=8 << 30)
-        for w in task.workloads
-    ]
+    prepared = [prepare(task, w) for w in task.workloads]
     answers = check_answers(task, prepared, MEMORY)
     value_ranges = find_value_ranges(
         () if answers.refusals else prepared, answers.tolerance, ADMISSION_SEEDS[0]

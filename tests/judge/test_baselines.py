@@ -8,21 +8,18 @@ import torch
 from evaluator_svc.judge import baselines, threads
 from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.measurement import MeasurementSettings
 from kernel_foundry.domain.evaluation import Baseline, Timing
 from tests.domain_values import timing_of
-from tests.judge.judge_tasks import SOFTMAX, make_task
+from tests.judge.judge_tasks import SOFTMAX, make_task, prepare
 
 SETTINGS = MeasurementSettings(seconds=0.01, flush_bytes=0)
 
 
 def drawn_set() -> InputSet:
     task = make_task(SOFTMAX)
-    return PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
-    ).input_set(1)
+    return prepare(task).input_set(1)
 
 
 def settled(monkeypatch: pytest.MonkeyPatch, medians_ns: Sequence[float]) -> Baseline:

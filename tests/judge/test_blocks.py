@@ -3,11 +3,9 @@
 import torch
 
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
-from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task
+from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task, prepare
 
 BALANCED = """
 def forward(self, x):
@@ -16,11 +14,6 @@ def forward(self, x):
         x = x / x.sum(-2, keepdim=True)
     return x
 """
-
-
-def _prepared(task: Task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
 
 
 def _balanced(x: torch.Tensor, rounds: int) -> torch.Tensor:
@@ -32,7 +25,7 @@ def _balanced(x: torch.Tensor, rounds: int) -> torch.Tensor:
 
 def test_rounds_that_are_left_out_show_on_what_looks_usual() -> None:
     task = make_task(BALANCED, rows=40, inputs="[torch.rand(rows, 32, 32) + 0.1]")
-    prepared = _prepared(task)
+    prepared = prepare(task)
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     (factor,) = (r.factor for r in ranges if r.distribution is Distribution.BLOCKS and r.is_binding)
     ordinary = prepared.input_set(5)
@@ -50,7 +43,7 @@ def test_rounds_that_are_left_out_show_on_what_looks_usual() -> None:
 
 def test_one_round_of_three_that_is_left_out_shows() -> None:
     body = BALANCED.replace("20", "3")
-    prepared = _prepared(make_task(body, rows=40, inputs="[torch.rand(rows, 64, 64) + 1.0]"))
+    prepared = prepare(make_task(body, rows=40, inputs="[torch.rand(rows, 64, 64) + 1.0]"))
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     (factor,) = (r.factor for r in ranges if r.distribution is Distribution.BLOCKS and r.is_binding)
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.BLOCKS).inputs
@@ -62,7 +55,7 @@ def test_one_round_of_three_that_is_left_out_shows() -> None:
 
 def test_symmetric_matrices_stay_so() -> None:
     inputs = "[(lambda a: a + a.mT)(torch.rand(rows, 16, 16))]"
-    prepared = _prepared(make_task(BALANCED, inputs=inputs))
+    prepared = prepare(make_task(BALANCED, inputs=inputs))
     ordinary = prepared.input_set(5)
     (x,) = with_distribution(prepared, ordinary, Distribution.BLOCKS).inputs
     assert not torch.equal(x, ordinary.inputs[0])
@@ -71,5 +64,5 @@ def test_symmetric_matrices_stay_so() -> None:
 
 def test_what_repeats_nothing_is_tried_on_none() -> None:
     """It would say no more than mixed magnitudes do."""
-    (ranges,) = find_value_ranges([_prepared(make_task(SOFTMAX))], TOLERANCE, 101).values()
+    (ranges,) = find_value_ranges([prepare(make_task(SOFTMAX))], TOLERANCE, 101).values()
     assert Distribution.BLOCKS not in {r.distribution for r in ranges}

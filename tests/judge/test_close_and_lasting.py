@@ -5,11 +5,10 @@ import torch
 
 from evaluator_svc.judge.comparison.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task
+from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
 
 ROWS = "torch.randn(rows, cols)"
 PAIRS = "(x0[:, None] - {}[None]).square().sum(-1)"
@@ -23,8 +22,7 @@ def _task(result: str, *inputs: str) -> Task:
 
 def _drawn(task: Task, distribution: Distribution) -> tuple[InputSet, NeededFactor | None]:
     """Return a draw, and what the reference can be held to there; None: to nothing."""
-    device = torch.device("cpu")
-    prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    prepared = prepare(task)
     ordinary = prepared.input_set(5)
     changed = with_distribution(prepared, ordinary, distribution)
     is_same = changed is ordinary

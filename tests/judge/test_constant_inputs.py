@@ -7,13 +7,12 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import TaskInvalidError
-from tests.judge.judge_tasks import RunnerSide, make_task
+from tests.judge.judge_tasks import RunnerSide, make_task, prepare
 
 Draw = Callable[..., RunnerSide]
 
@@ -106,8 +105,7 @@ def test_unusual_ranges_leave_constants_alone(distribution: Distribution) -> Non
     tables = []
     for constants in ((), ("mix",)):
         task = _task(WAVES, *constants)
-        device = torch.device("cpu")
-        prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+        prepared = prepare(task)
         ordinary = prepared.input_set(5)
         unusual = with_distribution(prepared, ordinary, distribution)
         assert not torch.equal(unusual.inputs[0], ordinary.inputs[0])

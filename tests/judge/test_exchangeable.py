@@ -13,7 +13,7 @@ from evaluator_svc.judge.timed_calls.call_inputs import (
     with_call_values,
 )
 from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
-from tests.judge.judge_tasks import make_task
+from tests.judge.judge_tasks import make_task, prepare
 
 Make = Callable[[], torch.Tensor]
 
@@ -91,8 +91,7 @@ _CODES = "torch.randint(0, 99, (rows, cols))"
 
 def _prepared(inputs: str) -> PreparedWorkload:
     task = make_task(_TWO, inputs=inputs)
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    return prepare(task)
 
 
 @pytest.mark.parametrize(

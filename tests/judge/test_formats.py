@@ -16,7 +16,7 @@ from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import WideningMode, narrowest, widen_state
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Precision, Task
-from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task
+from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task, prepare
 
 RECURRENT = """
 def __init__(self):
@@ -49,9 +49,7 @@ class Mixed(nn.Module):
 
 
 def prepared(task: Task) -> PreparedWorkload:
-    return PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
-    )
+    return prepare(task)
 
 
 def test_nothing_is_narrower_than_what_it_is_widened_to() -> None:

@@ -8,8 +8,7 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.comparison.index_comparison import count_misplaced, exact_indices
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
-from tests.judge.judge_tasks import RunnerSide, make_task
+from tests.judge.judge_tasks import RunnerSide, make_task, prepare
 
 Drawn = Callable[..., RunnerSide]
 
@@ -21,8 +20,7 @@ ORDER = make_task("def forward(self, x):\n    return x.argsort(-1)", inputs=TIED
 
 def _input_set(body: str, *, inputs: str = TIED) -> InputSet:
     task = make_task(f"def forward(self, x):\n    {body}", inputs=inputs, rows=16, cols=64)
-    device = torch.device("cpu")
-    prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    prepared = prepare(task)
     return prepared.input_set(3)
 
 

@@ -1,11 +1,9 @@
 """What a reference takes the whole numbers of its inputs for."""
 
 import pytest
-import torch
 
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.input_uses import InputUses
-from tests.judge.judge_tasks import make_task
+from tests.judge.judge_tasks import make_task, prepare
 
 PLACES = "torch.randint(0, 20, (rows,))"
 VALUES = "torch.randint(0, 20, (rows, cols))"
@@ -15,8 +13,7 @@ def _uses(result: str, *inputs: str) -> InputUses:
     names = ", ".join(f"x{i}" for i in range(len(inputs)))
     forward = f"\ndef forward(self, {names}):\n    return {result}\n"
     task = make_task(forward, rows=20, cols=30, inputs=f"[{', '.join(inputs)}]")
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33).input_uses
+    return prepare(task).input_uses
 
 
 @pytest.mark.parametrize(
@@ -63,8 +60,7 @@ def forward(self, x):
     return torch.arange(40.0)[places]
 """
     task = make_task(body, rows=20, inputs=f"[{PLACES}]")
-    device = torch.device("cpu")
-    prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    prepared = prepare(task)
     assert prepared.input_uses.places == {0}
 
 

@@ -4,13 +4,12 @@ import pytest
 import torch
 
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
 from evaluator_svc.judge.unusual_values.whole_numbers import large_integers
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task
+from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
 
 IDS = "torch.randint(0, 1 << 20, (rows, cols))"
 LARGE = Distribution.LARGE_INTEGERS
@@ -22,13 +21,8 @@ def _task(result: str, *inputs: str) -> Task:
     return make_task(forward, rows=20, cols=30, inputs=f"[{', '.join(inputs)}]")
 
 
-def _prepared(task: Task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
-
-
 def _is_found(task: Task) -> bool:
-    ranges = next(iter(find_value_ranges([_prepared(task)], TOLERANCE, 101).values()), ())
+    ranges = next(iter(find_value_ranges([prepare(task)], TOLERANCE, 101).values()), ())
     return any(r.distribution is LARGE and r.is_binding for r in ranges)
 
 
@@ -54,8 +48,8 @@ def test_sizes_are_all_between_the_usual_and_the_largest(dtype: torch.dtype, mos
 def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
     task = _task("x0 % x1", IDS, "torch.randint(1000, 60000, (cols,))")
     assert _is_found(task)
-    ordinary = _prepared(task).input_set(5)
-    ids, sizes = with_distribution(_prepared(task), ordinary, LARGE).inputs
+    ordinary = prepare(task).input_set(5)
+    ids, sizes = with_distribution(prepare(task), ordinary, LARGE).inputs
     assert int(ids.max()) > 1 << 32
     assert int(ids.min()) < -(1 << 32)
     assert int(sizes.abs().min()) >= 1000
@@ -65,7 +59,7 @@ def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
 def test_they_keep_their_sign_where_the_reference_takes_no_other() -> None:
     task = _task("(1 + x0).double().log()", IDS)
     assert _is_found(task)
-    (ids,) = with_distribution(_prepared(task), _prepared(task).input_set(5), LARGE).inputs
+    (ids,) = with_distribution(prepare(task), prepare(task).input_set(5), LARGE).inputs
     assert int(ids.min()) >= 0
 
 
@@ -84,7 +78,7 @@ def test_they_keep_their_sign_where_the_reference_takes_no_other() -> None:
 )
 def test_what_integers_mean_is_kept(result: str, values: str) -> None:
     """An index beyond its table, or a length beyond its axis, is no input."""
-    prepared = _prepared(_task(result, values))
+    prepared = prepare(_task(result, values))
     ordinary = prepared.input_set(5)
     (found,) = with_distribution(prepared, ordinary, LARGE).inputs
     is_index = "manual_seed" in result  # on a CPU the reference raises
@@ -110,8 +104,8 @@ def test_few_values_that_stand_for_nothing_are_numbers(result: str, values: str)
     """However few there are: a kernel may not count them, nor read them from a table."""
     task = _task(result, values)
     assert _is_found(task)
-    ordinary = _prepared(task).input_set(5)
-    (found,) = with_distribution(_prepared(task), ordinary, LARGE).inputs
+    ordinary = prepare(task).input_set(5)
+    (found,) = with_distribution(prepare(task), ordinary, LARGE).inputs
     (usual,) = ordinary.inputs
     assert float(found.double().max()) > 4 * float(usual.double().max())
     assert float(found.double().min()) < -float(usual.double().max())
@@ -135,14 +129,14 @@ def test_numbers_that_are_tried_in_no_other_size_are_named() -> None:
         ("torch.where(x0 == 3, x1, 2)", few, True, ()),
         ("x0 + x1", "torch.randint(0, 256, (rows, cols), dtype=torch.uint8)", True, ()),
     ):
-        prepared = _prepared(_task(result, values, ids))
+        prepared = prepare(_task(result, values, ids))
         assert unvaried_numbers(prepared, is_tried=is_tried) == names
 
 
 def test_differences_of_integers_have_all_bits_but_one() -> None:
     task = _task("x0.amax(-1) - x0.amin(-1)", IDS)
     assert _is_found(task)
-    (ids,) = with_distribution(_prepared(task), _prepared(task).input_set(5), LARGE).inputs
+    (ids,) = with_distribution(prepare(task), prepare(task).input_set(5), LARGE).inputs
     assert 1 << 61 < int(ids.max()) < 1 << 62
 
 
@@ -159,5 +153,5 @@ def test_powers_and_shifts_are_zero_and_more_than_drawn(
 ) -> None:
     task = _task(result, base, f"torch.randint(1, {most_drawn + 1}, (rows, cols))")
     assert _is_found(task)
-    steps = with_distribution(_prepared(task), _prepared(task).input_set(5), LARGE).inputs[1]
+    steps = with_distribution(prepare(task), prepare(task).input_set(5), LARGE).inputs[1]
     assert (int(steps.min()), int(steps.max())) == (least, most)

@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from evaluator_svc.judge.comparison.needed_factor import needed_factor
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.integer_overflows import IntegerOverflows
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task
+from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
 
 _ROWS = "torch.randn(rows, cols)"
 _CUBES = "torch.randn(rows, 6, cols)"
@@ -23,18 +22,13 @@ def _task(result: str, *inputs: str) -> Task:
     return make_task(forward, rows=64, cols=48, inputs=f"[{', '.join(inputs)}]")
 
 
-def _prepared(task: Task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
-
-
 def _drawn(task: Task, distribution: Distribution, seed: int = 5) -> tuple[torch.Tensor, ...]:
-    prepared = _prepared(task)
+    prepared = prepare(task)
     return with_distribution(prepared, prepared.input_set(seed), distribution).inputs
 
 
 def _is_changed(task: Task, distribution: Distribution) -> bool:
-    prepared = _prepared(task)
+    prepared = prepare(task)
     ordinary = prepared.input_set(5)
     return with_distribution(prepared, ordinary, distribution) is not ordinary
 
@@ -93,7 +87,7 @@ def test_rows_are_small_where_results_are_not(result: str, is_tried: bool) -> No
 
 
 def test_a_small_number_shows_beside_small_rows() -> None:
-    prepared = _prepared(_task("nn.functional.normalize(x0, dim=-1)", _ROWS))
+    prepared = prepare(_task("nn.functional.normalize(x0, dim=-1)", _ROWS))
     changed = with_distribution(prepared, prepared.input_set(5), Distribution.SMALL)
     needed = needed_factor(changed, Distribution.SMALL, TOLERANCE)
     assert needed is not None
@@ -111,7 +105,7 @@ def test_variances_are_small_and_zero() -> None:
         cols=64,
         inputs="[torch.randn(rows, cols)]",
     )
-    prepared = _prepared(task)
+    prepared = prepare(task)
     state = with_distribution(prepared, prepared.input_set(5), Distribution.SMALL).state
     variance = state["norm.running_var"]
     assert bool((variance == 0).any())
@@ -151,7 +145,7 @@ def test_elements_are_beside_one_where_each_has_a_logarithm(result: str, is_trie
 
 
 def test_a_logarithm_that_cancels_shows_beside_one() -> None:
-    prepared = _prepared(_task(_SURPRISE, "torch.rand(rows, cols)"))
+    prepared = prepare(_task(_SURPRISE, "torch.rand(rows, cols)"))
     changed = with_distribution(prepared, prepared.input_set(5), Distribution.BESIDE_ONE)
     (x,), (expected,) = changed.inputs, changed.expected()
     assert bool((x < 1).all())

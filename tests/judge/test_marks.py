@@ -9,7 +9,7 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
-from tests.judge.judge_tasks import TOLERANCE, make_task
+from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
 
 _IDS = "torch.randint(3, 4000, (rows, cols))"
 _TABLE = "torch.randn(5000, 8)"
@@ -19,8 +19,7 @@ def _prepared(result: str, *inputs: str) -> PreparedWorkload:
     names = ", ".join(f"x{i}" for i in range(len(inputs)))
     forward = f"\ndef forward(self, {names}):\n    return {result}\n"
     task = make_task(forward, rows=64, cols=48, inputs=f"[{', '.join(inputs)}]")
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    return prepare(task)
 
 
 def _changed(prepared: PreparedWorkload, distribution: Distribution) -> InputSet:

@@ -9,10 +9,15 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.answer_check import check_answers
 from evaluator_svc.judge.comparison.compare import allowed_mismatches
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Tolerance
-from tests.judge.judge_tasks import EACH_MEMORY, EACH_MEMORY_AND_SIZE, RunnerSide, make_task
+from tests.judge.judge_tasks import (
+    EACH_MEMORY,
+    EACH_MEMORY_AND_SIZE,
+    RunnerSide,
+    make_task,
+    prepare,
+)
 
 MOST_MAY_DIFFER = Tolerance(rtol=1e-5, atol=1e-5, matched=0.99)
 TASK = make_task(
@@ -72,9 +77,7 @@ def test_trivial_answers_are_held_to_the_same_share() -> None:
     refused = {}
     for matched in (1.0, 0.9):
         judged = replace(task, tolerance=Tolerance(rtol=1e-4, atol=1e-4, matched=matched))
-        prepared = PreparedWorkload(
-            judged, judged.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
-        )
+        prepared = prepare(judged)
         refused[matched] = check_answers(judged, [prepared], open_memory("null:0")).refusals
     assert refused[1.0] == []
     assert "zeros" in refused[0.9][0]
@@ -88,9 +91,7 @@ def test_whole_numbers_have_all_to_be_right_in_trivial_answers() -> None:
         cols=64,
         tolerance=Tolerance(rtol=1e-4, atol=1e-4, matched=0.9),
     )
-    prepared = PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
-    )
+    prepared = prepare(task)
     assert check_answers(task, [prepared], open_memory("null:0")).refusals == []
 
 

@@ -9,15 +9,14 @@ from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
-from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, RunnerSide, make_task
+from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, RunnerSide, make_task, prepare
 
 MIXED = (Distribution.OFFSET, Distribution.LARGE, Distribution.SPARSE, Distribution.NEGATIVE)
 
 
 def _prepared(body: str, inputs: str) -> PreparedWorkload:
     task = make_task(body, inputs=inputs, rows=200, cols=64)
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    return prepare(task)
 
 
 def test_blocks_of_rows_are_of_each_distribution_and_some_stay() -> None:

@@ -9,7 +9,6 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.answer_check import check_answers
 from evaluator_svc.judge.admission.moved_values import moves_values
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.tensors.scales import Groups, group_scale, groups_of
 from evaluator_svc.messages.judge import PrecisionReply
@@ -18,7 +17,7 @@ from evaluator_svc.requests.request_limits import check_task
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Precision, Task, Tolerance
 from kernel_foundry.errors import InvalidArgumentError
-from tests.judge.judge_tasks import RunnerSide, make_task
+from tests.judge.judge_tasks import RunnerSide, make_task, prepare
 from tests.judge.test_precision import cut, judged
 
 Drawn = Callable[..., RunnerSide]
@@ -36,11 +35,6 @@ POLAR = make_task(
     rows=33,
     cols=70,
 )
-
-
-def prepared(task: Task) -> PreparedWorkload:
-    cpu = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=cpu, memory_bytes=1 << 33)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +60,7 @@ def test_outputs_that_hold_values_of_inputs_are_found(
 ) -> None:
     task = make_task(f"def forward(self, x):\n    return {forward}")
     task = dataclasses.replace(task, precision=precision)
-    assert moves_values([prepared(task)], 101) == (moved,)
+    assert moves_values([prepare(task)], 101) == (moved,)
 
 
 @pytest.mark.parametrize(
@@ -81,16 +75,16 @@ def test_an_output_has_the_format_that_it_rounds_to(
     second: str, formats: tuple[torch.dtype, ...]
 ) -> None:
     task = make_task(f"def forward(self, x):\n    y = torch.tanh(x)\n    return y, {second}")
-    assert prepared(task).module.output_roundings == formats
+    assert prepare(task).module.output_roundings == formats
 
 
 def test_tolerances_are_those_of_each_output() -> None:
     memory = open_memory("null:0")
-    pair = check_answers(PAIR, [prepared(PAIR)], memory).tolerance
+    pair = check_answers(PAIR, [prepare(PAIR)], memory).tolerance
     assert pair.of(0).rtol == pytest.approx(5e-5)
     assert pair.of(1).rtol == pytest.approx(4e-3)
     task = make_task("def forward(self, x):\n    return torch.sort(x, -1).values, x.exp()")
-    both = check_answers(task, [prepared(task)], memory).tolerance
+    both = check_answers(task, [prepare(task)], memory).tolerance
     assert both.is_exact(0)
     assert both.of(1).rtol == pytest.approx(5e-5)
 

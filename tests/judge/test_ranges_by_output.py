@@ -5,11 +5,10 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.messages.comparison import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
-from tests.judge.judge_tasks import TOLERANCE, RunnerSide, make_task
+from tests.judge.judge_tasks import TOLERANCE, RunnerSide, make_task, prepare
 
 _SHARES_AND_CODES = make_task(
     """
@@ -27,8 +26,7 @@ _SUM_AND_SHARES = make_task(
 
 
 def _found(task) -> dict[Distribution, ValueRange]:
-    device = torch.device("cpu")
-    prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    prepared = prepare(task)
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     return {value_range.distribution: value_range for value_range in ranges}
 

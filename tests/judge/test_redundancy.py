@@ -1,13 +1,12 @@
 """Work of a reference that its result does not need is found in its graph and told."""
 
 import pytest
-import torch
 
 from evaluator_svc.judge.graph.graph import export_program
 from evaluator_svc.judge.graph.redundancy import find_redundancies
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from kernel_foundry.sdk.task_file import read_task
-from tests.judge.judge_tasks import make_task
+from tests.judge.judge_tasks import make_task, prepare
 from tests.judge.test_admission import EXAMPLES
 
 LAYERS = """
@@ -31,9 +30,7 @@ def found_in(prepared: PreparedWorkload) -> tuple[str, ...]:
 def told(lines: str) -> tuple[str, ...]:
     body = LAYERS + "\n".join(f"    {line}" for line in lines.strip().splitlines())
     task = make_task(body, training=False)
-    prepared = PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
-    )
+    prepared = prepare(task)
     try:
         return found_in(prepared)
     finally:
@@ -145,6 +142,6 @@ def test_needed_work_is_not(lines: str) -> None:
 def test_the_examples_have_none(name: str) -> None:
     task = read_task(EXAMPLES / f"{name}.py")
     held_out = next(workload for workload in task.workloads if workload.held_out)
-    prepared = PreparedWorkload(task, held_out, device=torch.device("cpu"), memory_bytes=1 << 30)
+    prepared = prepare(task, held_out)
     assert found_in(prepared) == ()
     prepared.close()

@@ -7,9 +7,9 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.comparison.rounded_codes import allowed_codes
-from evaluator_svc.judge.inputs.prepared_workload import CodeShare, PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import CodeShare
 from kernel_foundry.domain.check import CheckKind, CheckResult
-from tests.judge.judge_tasks import RunnerSide, make_task
+from tests.judge.judge_tasks import RunnerSide, make_task, prepare
 
 Drawn = Callable[..., RunnerSide]
 
@@ -36,21 +36,16 @@ WHOLE = make_task("def forward(self, x):\n    return (64 * x).round().mul(1.0).l
 FLOORS = make_task("def forward(self, x):\n    return torch.floor(1e6 * x).long()", cols=4096)
 
 
-def _prepared(task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
-
-
 def test_few_codes_may_differ_and_none_that_is_compared() -> None:
-    codes = _prepared(CODES)
+    codes = prepare(CODES)
     elements = 256 * 1024
     assert 1 <= allowed_codes(codes, 0, elements) <= 100
     assert allowed_codes(codes, 0, 512) == 0  # as few of few as of many
-    assert allowed_codes(_prepared(PLACES), 0, 2048) == 0
+    assert allowed_codes(prepare(PLACES), 0, 2048) == 0
 
 
 def test_never_more_than_one_in_1024_whatever_rounding_decides() -> None:
-    prepared = _prepared(FLOORS)
+    prepared = prepare(FLOORS)
     prepared.code_shares = (CodeShare(by_rounding=0.5),)
     assert allowed_codes(prepared, 0, 1 << 20) == 1 << 10
 
@@ -58,8 +53,8 @@ def test_never_more_than_one_in_1024_whatever_rounding_decides() -> None:
 def test_one_on_a_border_in_each_row_may_differ_and_not_all_where_all_lie_on_borders() -> None:
     """The largest element of a row is cut at exactly 255, or just below."""
     elements = 256 * 257
-    assert 256 <= allowed_codes(_prepared(LEVELS), 0, elements) <= 500
-    whole = _prepared(WHOLE)
+    assert 256 <= allowed_codes(prepare(LEVELS), 0, elements) <= 500
+    whole = prepare(WHOLE)
     assert allowed_codes(whole, 0, elements) <= elements >> 10
 
 

@@ -3,13 +3,12 @@
 import textwrap
 
 import pytest
-import torch
 
 from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
 from evaluator_svc.judge.admission.untried import untried_arguments
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.sizes.generated_workloads import generated_workload, generated_workloads
 from kernel_foundry.domain.task import Task
+from tests.judge.judge_tasks import prepare
 
 _SIZES = "batch = 8\nchannels = 64\nside = 32\n"
 
@@ -40,13 +39,8 @@ def get_init_inputs():
     return Task(name="sized", reference=textwrap.dedent(text))
 
 
-def _prepared(task: Task) -> PreparedWorkload:
-    (workload,) = task.workloads
-    return PreparedWorkload(task, workload, device=torch.device("cpu"), memory_bytes=1 << 30)
-
-
 def _found(task: Task) -> SizeGroups:
-    return find_size_groups(task, _prepared(task))
+    return find_size_groups(task, prepare(task))
 
 
 def _keys(task: Task) -> list[tuple[str, ...]]:
@@ -96,7 +90,7 @@ def test_what_moves(task: Task, keys: list[tuple[str, ...]]) -> None:
 
 def test_sizes_that_do_not_change_are_named() -> None:
     task = _task("x + torch.ones(24)", "torch.randn(48, 24)")
-    item = _prepared(task)
+    item = prepare(task)
     (said, *_) = untried_arguments(task, find_size_groups(task, item), [item], [])
     assert "24 in get_inputs" in said
 
@@ -109,14 +103,14 @@ def test_sizes_that_do_not_change_are_named() -> None:
     ],
 )
 def test_sides_that_need_not_be_equal_and_are_always_are_named(task: Task, is_named: bool) -> None:
-    item = _prepared(task)
+    item = prepare(task)
     said = untried_arguments(task, find_size_groups(task, item), [item], [])
     assert any(s.startswith("side: sides of several") for s in said) is is_named
 
 
 def test_rows_that_hold_each_number_twice_are_named() -> None:
     inputs = "torch.randn(batch, side), torch.randn(batch, side // 2).repeat(1, 2)"
-    item = _prepared(_task("x + y", inputs, given="x, y"))
+    item = prepare(_task("x + y", inputs, given="x, y"))
     said = untried_arguments(item.task, SizeGroups(), [item], [])
     assert any(sentence.startswith("y: the two halves") for sentence in said)
 
@@ -135,7 +129,7 @@ def test_rows_that_hold_each_number_twice_are_named() -> None:
 def test_places_that_come_once_and_classes_that_are_one_are_named(
     result: str, inputs: str, said: str
 ) -> None:
-    item = _prepared(_task(result, inputs, given="x, y"))
+    item = prepare(_task(result, inputs, given="x, y"))
     found = untried_arguments(item.task, SizeGroups(), [item], [])
     assert any(sentence.startswith(said) for sentence in found), found
 
@@ -162,7 +156,7 @@ def test_each_size_is_exceeded_and_each_is_odd_somewhere() -> None:
 def test_numbers_among_the_arguments_change() -> None:
     inputs = "torch.randn(batch, side), torch.randn(batch, side), 0.25, 3, True"
     task = _task("x + share * y if flag else y * n", inputs, given="x, y, share, n, flag")
-    item = _prepared(task)
+    item = prepare(task)
     found = find_size_groups(task, item)
     assert [(n.name, n.value) for n in found.numbers] == [
         ("forward.share/8", 5),
@@ -170,7 +164,7 @@ def test_numbers_among_the_arguments_change() -> None:
         ("forward.flag", 0),
     ]
     other = generated_workloads(found.groups, found.numbers)[0][0]
-    changed = PreparedWorkload(task, other, device=torch.device("cpu"), memory_bytes=1 << 30)
+    changed = prepare(task, other)
     literals = {scalar.name: scalar.literal for scalar in changed.scalars}
     assert literals == {"share": "0.625", "n": "4", "flag": "False"}
 
@@ -178,7 +172,7 @@ def test_numbers_among_the_arguments_change() -> None:
 def test_numbers_that_stay_and_buffers_that_change_are_named() -> None:
     body = "self.norm = nn.BatchNorm1d(32)"
     task = _task("self.norm(x).sum(axis)", "torch.randn(batch, 32), 1", body=body, given="x, axis")
-    item = _prepared(task)
+    item = prepare(task)
     said = untried_arguments(task, SizeGroups(), [item], [])
     assert any(sentence.startswith("axis: ") for sentence in said)
     assert any("norm.running_mean" in sentence for sentence in said)

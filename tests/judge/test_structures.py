@@ -4,14 +4,13 @@ import pytest
 import torch
 
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.tensors.structure import structures
 from evaluator_svc.judge.unusual_values.changed_values import CHANGES
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.whole_numbers import absolute
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task
+from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task, prepare
 
 WORDS = "torch.randint(0, 26, (rows, cols), dtype=torch.int32)"
 BAND = "torch.randn(rows, rows) * ((torch.arange(rows)[:, None] - torch.arange(rows)).abs() < 4)"
@@ -24,14 +23,9 @@ def _task(result: str, *inputs: str) -> Task:
     return make_task(forward, rows=40, cols=60, inputs=f"[{', '.join(inputs)}]")
 
 
-def _prepared(task: Task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
-
-
 def _drawn(task: Task, distribution: Distribution) -> tuple[torch.Tensor, ...]:
     """Return the inputs of a draw; they are those of an ordinary one where nothing binds there."""
-    prepared = _prepared(task)
+    prepared = prepare(task)
     found = find_value_ranges([prepared], TOLERANCE, 101)
     binding = {r.distribution for ranges in found.values() for r in ranges if r.is_binding}
     ordinary = prepared.input_set(5)
@@ -135,7 +129,7 @@ def test_products_of_many_do_not_vanish() -> None:
         assert float(factors.cumprod(-1)[:, 1000].min()) > 1e-2
     assert torch.equal(
         _drawn(_task("x0 * 2", inputs), Distribution.NEAR_ONE)[0],
-        _prepared(_task("x0 * 2", inputs)).input_set(5).inputs[0],
+        prepare(_task("x0 * 2", inputs)).input_set(5).inputs[0],
     )
 
 

@@ -8,10 +8,9 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.tolerance import granted, measure, tf32_noise
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.tf32 import Tf32Operands, tf32_allowed
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task
+from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task, prepare
 
 PRODUCT = make_task(
     "def forward(self, a, b):\n    return a @ b",
@@ -35,9 +34,7 @@ def forward(self, x):
 
 
 def input_set(task: Task, *, tf32: bool) -> InputSet:
-    prepared = PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
-    )
+    prepared = prepare(task)
     prepared.module.allows_tf32 = tf32
     return prepared.input_set(3)
 

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
-from tests.judge.judge_tasks import SOFTMAX, make_task
+from tests.judge.judge_tasks import SOFTMAX, make_task, prepare
 
 _PRODUCT = make_task(
     "def forward(self, a, b):\n    return a @ b",
@@ -24,8 +23,7 @@ _PRODUCT = make_task(
     ],
 )
 def test_one_thread_works_on_what_is_light(task, *, is_light: bool) -> None:
-    device = torch.device("cpu")
-    prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+    prepared = prepare(task)
     before = torch.get_num_threads()
     set_threads(3)
     try:

@@ -16,7 +16,7 @@ from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Precision, Size, Task
 from kernel_foundry.sdk.task_file import read_task
-from tests.judge.judge_tasks import SCALED, make_task
+from tests.judge.judge_tasks import SCALED, make_task, prepare
 from tests.judge.test_admission import EXAMPLES
 
 MEMORY = open_memory("null:0")
@@ -58,10 +58,7 @@ def draw_pairs(prepared: PreparedWorkload) -> Iterator[DrawPair]:
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_no_trivial_answer_passes_an_example(name: str, precision: Precision) -> None:
     task = small_example(name, precision)
-    prepared = [
-        PreparedWorkload(task, w, device=torch.device("cpu"), memory_bytes=8 << 30)
-        for w in task.workloads
-    ]
+    prepared = [prepare(task, w) for w in task.workloads]
     answers = check_answers(task, prepared, MEMORY)
 
     assert (answers.refusals, answers.exact) == ([], [])
@@ -80,9 +77,7 @@ def test_no_trivial_answer_passes_an_example(name: str, precision: Precision) ->
 @pytest.mark.parametrize("precision", Precision)
 def test_every_answer_of_the_battery_is_tried(precision: Precision) -> None:
     task = dataclasses.replace(make_task(SCALED), precision=precision)
-    prepared = PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
-    )
+    prepared = prepare(task)
     pair = next(draw_pairs(prepared))
     elsewhere = dataclasses.replace(
         pair, elsewhere=(torch.ones(5, 5).to(prepared.module.rounding),)

@@ -14,14 +14,13 @@ from evaluator_svc.judge.draws.input_change import (
     choose_places,
     replacements,
 )
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.tensors.equal_parts import EqualParts, equal_parts
 from evaluator_svc.judge.tensors.structure import is_structured, structures
 from evaluator_svc.judge.unusual_values.changed_values import CHANGES, few, large, outliers
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Size, Task, Tolerance
-from tests.judge.judge_tasks import PEAKS, SCALED, SOFTMAX, TOLERANCE, make_task
+from tests.judge.judge_tasks import PEAKS, SCALED, SOFTMAX, TOLERANCE, make_task, prepare
 
 _LOGARITHM = """
 def forward(self, x):
@@ -56,13 +55,8 @@ _OF_OTHERS = (
 _OF_INPUTS = [d for d in Distribution if "weight" not in d.value and d not in _OF_OTHERS]
 
 
-def _prepared(task: Task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
-
-
 def _found(task: Task, tolerance: Tolerance = TOLERANCE) -> dict[Distribution, bool]:
-    found = find_value_ranges([_prepared(task)], tolerance, 101)
+    found = find_value_ranges([prepare(task)], tolerance, 101)
     ranges = next(iter(found.values()), ())
     return {value_range.distribution: value_range.is_binding for value_range in ranges}
 
@@ -125,7 +119,7 @@ def test_what_is_only_compared_binds_on_equal_values_too() -> None:
 
 
 def test_rows_lie_below_zero_near_and_far() -> None:
-    prepared = _prepared(make_task(SOFTMAX, rows=256, cols=512))
+    prepared = prepare(make_task(SOFTMAX, rows=256, cols=512))
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.NEGATIVE).inputs
     assert bool((x < 0).all())
     largest = x.amax(-1)
@@ -136,7 +130,7 @@ def test_rows_lie_below_zero_near_and_far() -> None:
 
 
 def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:
-    prepared = _prepared(make_task(SOFTMAX))
+    prepared = prepare(make_task(SOFTMAX))
     ordinary = prepared.input_set(5)
     (found,) = with_distribution(prepared, ordinary, Distribution.LARGE).inputs
     times = found / ordinary.inputs[0]
@@ -161,7 +155,7 @@ def test_large_rows_alternate_so_that_a_sample_does_not_tell_their_size() -> Non
 
 def test_one_element_of_each_row_stands_out() -> None:
     """At places of its own in each, for a sample to miss; what was zero stays zero."""
-    prepared = _prepared(make_task(SOFTMAX, rows=256, cols=512))
+    prepared = prepare(make_task(SOFTMAX, rows=256, cols=512))
     ordinary = prepared.input_set(5)
     (x,) = ordinary.inputs
     (unusual,) = with_distribution(prepared, ordinary, Distribution.OUTLIERS).inputs
@@ -188,7 +182,7 @@ def test_narrow_formats_hold_what_stands_out(dtype: torch.dtype) -> None:
 
 def test_few_elements_stay_of_one_of_the_largest_inputs() -> None:
     inputs = "[torch.randn(rows, cols), torch.randn(rows, cols), torch.randn(cols)]"
-    prepared = _prepared(
+    prepared = prepare(
         make_task("\ndef forward(self, x, y, z):\n    return x * y + z\n", inputs=inputs)
     )
     changed_ones = set()
@@ -215,10 +209,7 @@ def test_every_timed_workload_has_the_ranges_of_the_smallest_with_wider_factors(
             for name, rows in sizes.items()
         ),
     )
-    device = torch.device("cpu")
-    prepared = [
-        PreparedWorkload(task, w, device=device, memory_bytes=1 << 33) for w in task.workloads
-    ]
+    prepared = [prepare(task, w) for w in task.workloads]
     found = find_value_ranges(prepared, TOLERANCE, 101)
     binding = {r.distribution: 2 * r.factor for r in found["small"] if r.is_binding}
     for name in ("large", "larger"):
@@ -227,7 +218,7 @@ def test_every_timed_workload_has_the_ranges_of_the_smallest_with_wider_factors(
 
 
 def test_inputs_and_parameters_have_distributions_of_their_own() -> None:
-    prepared = _prepared(make_task(SCALED))
+    prepared = prepare(make_task(SCALED))
     ordinary = prepared.input_set(5)
     for distribution in (d for d in Distribution if d not in _OF_OTHERS):
         other = with_distribution(prepared, ordinary, distribution)
@@ -243,7 +234,7 @@ def test_inputs_and_parameters_have_distributions_of_their_own() -> None:
 def test_few_elements_change_to_those_of_another_draw(
     is_sparse: bool, with_parameters: bool
 ) -> None:
-    prepared = _prepared(make_task(SCALED, rows=64, cols=128))
+    prepared = prepare(make_task(SCALED, rows=64, cols=128))
     before, other = prepared.input_set(5), prepared.input_set(6)
     change = InputChange(other_seed=6, is_sparse=is_sparse, with_parameters=with_parameters)
     after = changed(before, replacements(choose_places(before, change), other))
@@ -264,7 +255,7 @@ def test_what_a_table_holds_twice_changes_in_few_places_alike(
     twice = ".repeat(1, 2)" if parts is EqualParts.HALVES else ".repeat_interleave(2, -1)"
     inputs = f"[torch.randn(rows, cols // 2){twice}]"
     result = "\ndef forward(self, x):\n    return x * 2\n"
-    prepared = _prepared(make_task(result, inputs=inputs, rows=64, cols=128))
+    prepared = prepare(make_task(result, inputs=inputs, rows=64, cols=128))
     before, other = prepared.input_set(5), prepared.input_set(6)
     change = InputChange(other_seed=6, is_sparse=is_sparse, with_parameters=False)
     (after,) = changed(before, replacements(choose_places(before, change), other)).inputs
@@ -286,7 +277,7 @@ _STRUCTURED = {
 def test_no_range_breaks_a_structure(structure: str) -> None:
     """A kernel may take a mask for 0 or 1, and search in what is sorted."""
     inputs = f"[torch.randn(rows, cols), {_STRUCTURED[structure]}]"
-    prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
+    prepared = prepare(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
     ordinary = prepared.input_set(5)
     assert structure in structures(ordinary.inputs[1])
     for distribution in _OF_INPUTS:
@@ -300,7 +291,7 @@ def test_tables_keep_their_pattern() -> None:
     """The halves of a table of cosines are alike, and a kernel may read one of them."""
     table = "torch.cos(torch.arange(cols) % (cols // 2)).repeat(rows, 1)"
     inputs = f"[torch.randn(rows, cols), {table}]"
-    prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
+    prepared = prepare(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
     sparse = with_distribution(prepared, prepared.input_set(5), Distribution.SPARSE)
     assert torch.equal(*sparse.inputs[1].chunk(2, dim=-1))
     assert bool((sparse.inputs[0] == 0).any())
@@ -311,7 +302,7 @@ def test_what_a_table_holds_twice_changes_alike(structure: str) -> None:
     """Rotary tables hold each number twice, and a kernel may read one of the two."""
     twice = ".repeat(1, 2)" if structure == "equal halves" else ".repeat_interleave(2, -1)"
     inputs = f"[torch.randn(rows, cols), torch.randn(rows, cols // 2){twice}]"
-    prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
+    prepared = prepare(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
     ordinary = prepared.input_set(5)
     assert structures(ordinary.inputs[1]) == {structure}
     changed_inputs = [with_distribution(prepared, ordinary, d).inputs for d in _OF_INPUTS]
@@ -325,14 +316,14 @@ def test_what_a_table_holds_twice_changes_alike(structure: str) -> None:
 
 def test_values_stay_distinct_where_an_index_is_asked_for() -> None:
     """Fewer mantissas are more maxima, of which a kernel may name another."""
-    prepared = _prepared(make_task(_LARGEST))
+    prepared = prepare(make_task(_LARGEST))
     told, ordinary = prepared.input_set(5, is_telling=True), prepared.input_set(5)
     assert torch.equal(told.inputs[0], ordinary.inputs[0])
 
     beside = "def forward(self, x):\n    return x.square().mean(-1), x.argmax(-1)"
     inputs = "[1 + torch.rand(rows, cols) / 1024]"
     for seed in range(4):
-        prepared = _prepared(make_task(beside, inputs=inputs, rows=64, cols=2048))
+        prepared = prepare(make_task(beside, inputs=inputs, rows=64, cols=2048))
         (told,) = prepared.input_set(seed, is_telling=True).inputs
         errors = told.half().float() - told
         assert bool((errors <= 0).all()) or bool((errors >= 0).all())
@@ -369,7 +360,7 @@ def test_places_among_borders_are_held_where_borders_are_uneven() -> None:
         rows=256,
         cols=256,
     )
-    prepared = _prepared(task)
+    prepared = prepare(task)
     found = find_value_ranges([prepared], TOLERANCE, 101)[task.workloads[0].name]
     assert Distribution.MAGNITUDES in {r.distribution for r in found if r.is_binding}
 
@@ -420,7 +411,7 @@ def forward(self, x):
 @pytest.mark.parametrize("distribution", [Distribution.OUTLIERS, Distribution.FEW])
 def test_moments_about_the_first_element_are_honest(distribution: Distribution) -> None:
     """In float32: what stands out in a row is never what differences are taken from."""
-    prepared = _prepared(make_task(_MOMENTS, rows=512, cols=1024))
+    prepared = prepare(make_task(_MOMENTS, rows=512, cols=1024))
     (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
     (factor,) = (r.factor for r in ranges if r.distribution is distribution)
     for seed in (5, 6, 7):
@@ -452,7 +443,7 @@ def forward(self, x, index):
 
 def test_what_a_mask_leaves_out_is_no_number_and_may_be_a_run() -> None:
     inputs = "[torch.randn(rows, cols), torch.rand(rows, cols) < 0.5]"
-    prepared = _prepared(make_task(_MASKED, inputs=inputs, rows=64, cols=64))
+    prepared = prepare(make_task(_MASKED, inputs=inputs, rows=64, cols=64))
     x, mask = with_distribution(prepared, prepared.input_set(5), Distribution.EXTREMES).inputs
     assert torch.equal(x.isnan(), ~mask)
     begins_late = (mask.int().argmax(-1) > 16) & mask.any(-1)
@@ -460,11 +451,11 @@ def test_what_a_mask_leaves_out_is_no_number_and_may_be_a_run() -> None:
 
 
 def test_minus_infinity_is_tried_where_the_reference_gives_numbers() -> None:
-    prepared = _prepared(make_task(SOFTMAX, rows=64, cols=64))
+    prepared = prepare(make_task(SOFTMAX, rows=64, cols=64))
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
     assert bool((x == -torch.inf).any())
     assert float(x[x.isfinite()].abs().max()) < 100  # whose exponentials rounding would decide
-    prepared = _prepared(make_task(_LARGEST, rows=64, cols=64))
+    prepared = prepare(make_task(_LARGEST, rows=64, cols=64))
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
     assert bool((x.amax(-1) < -10000).any())
     assert bool((x.amin(-1) > 10000).any())
@@ -473,20 +464,20 @@ def test_minus_infinity_is_tried_where_the_reference_gives_numbers() -> None:
 def test_a_mask_that_no_draw_changes_has_its_rows_in_another_order() -> None:
     masked = "\ndef forward(self, x, mask):\n    return torch.where(mask, x, 0.0).sum(-1)\n"
     inputs = "[torch.randn(rows, cols), torch.ones(rows, cols, dtype=torch.bool).tril()]"
-    prepared = _prepared(make_task(masked, inputs=inputs, rows=64, cols=64))
+    prepared = prepare(make_task(masked, inputs=inputs, rows=64, cols=64))
     ordinary = prepared.input_set(5)
     x, mask = with_distribution(prepared, ordinary, Distribution.EXTREMES).inputs
     assert bool(x.isfinite().all())  # what a triangle leaves out may be multiplied by zero
     assert not torch.equal(mask, ordinary.inputs[1])
     assert sorted(mask.sum(-1).tolist()) == list(range(1, 65))
     constant = replace(prepared.task, constants=("mask",))
-    kept = _prepared(constant)
+    kept = prepare(constant)
     assert with_distribution(kept, ordinary, Distribution.EXTREMES) is ordinary
 
 
 def test_lengths_are_none_and_all() -> None:
     inputs = "[torch.randn(rows, cols), torch.randint(1, cols, (rows,))]"
-    prepared = _prepared(make_task(_LENGTHS, inputs=inputs, rows=64, cols=64))
+    prepared = prepare(make_task(_LENGTHS, inputs=inputs, rows=64, cols=64))
     _, lengths = with_distribution(prepared, prepared.input_set(5), Distribution.PLACES).inputs
     for count in (lengths == 0, lengths == 64):
         assert bool(count.any())
@@ -495,7 +486,7 @@ def test_lengths_are_none_and_all() -> None:
 
 def test_most_places_are_one() -> None:
     inputs = "[torch.randn(rows, cols), torch.randint(0, 8, (rows,))]"
-    prepared = _prepared(make_task(_ADDED, inputs=inputs, rows=64, cols=64))
+    prepared = prepare(make_task(_ADDED, inputs=inputs, rows=64, cols=64))
     _, index = with_distribution(prepared, prepared.input_set(5), Distribution.PLACES).inputs
     assert int(index.bincount().max()) > 30
 
@@ -507,7 +498,7 @@ def test_inputs_change_alone_where_one_of_them_overflows() -> None:
     values = "torch.randn(rows, cols)"
     task = make_task(forward, rows=64, cols=48, inputs=f"[{values}, {values}]")
     assert _found(task)[Distribution.LARGE]
-    prepared = _prepared(task)
+    prepared = prepare(task)
     for seed in (5, 6):
         ordinary = prepared.input_set(seed)
         x, y = with_distribution(prepared, ordinary, Distribution.LARGE).inputs
@@ -519,7 +510,7 @@ def test_each_of_two_inputs_changes_under_some_seed_where_both_cannot() -> None:
     forward = "\ndef forward(self, x, y):\n    return torch.exp(x.tanh() * 60 + y.tanh() * 60)\n"
     positive = "torch.rand(rows, cols) / 8"
     task = make_task(forward, rows=64, cols=48, inputs=f"[{positive}, {positive}]")
-    prepared = _prepared(task)
+    prepared = prepare(task)
     changed = []
     for seed in (4, 5):
         ordinary = prepared.input_set(seed)

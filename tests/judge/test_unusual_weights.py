@@ -13,7 +13,7 @@ from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, RunnerSide, make_task
+from tests.judge.judge_tasks import TOLERANCE, RunnerSide, make_task, prepare
 
 WEIGHTS, USUAL, OUTLIERS = (
     Distribution.WEIGHTS,
@@ -38,11 +38,6 @@ IDENTITY = _task("self.mix = nn.Parameter(torch.eye(cols))", "x @ self.mix")
 TRIANGLE = "self.mix = nn.Parameter(torch.tril(torch.ones(cols, cols)){0})"
 
 
-def _prepared(task: Task) -> PreparedWorkload:
-    device = torch.device("cpu")
-    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
-
-
 def _found(prepared: PreparedWorkload) -> set[Distribution]:
     ranges = next(iter(find_value_ranges([prepared], TOLERANCE, 101).values()), ())
     found = {r.distribution for r in ranges if r.is_binding}
@@ -56,7 +51,7 @@ def _of(prepared: PreparedWorkload, distribution: Distribution) -> torch.Tensor:
 
 def test_what_starts_as_the_identity_is_dense_in_every_draw() -> None:
     """So is what is timed, where a kernel could look at a few places."""
-    (weight,) = _prepared(IDENTITY).input_set(5).state.values()
+    (weight,) = prepare(IDENTITY).input_set(5).state.values()
     assert bool(weight.all())
     assert float(weight.diagonal().min()) >= 0.5
     beside = weight[~torch.eye(32, dtype=torch.bool)]
@@ -74,7 +69,7 @@ def test_what_starts_as_the_identity_is_dense_in_every_draw() -> None:
 )
 def test_what_is_meant_keeps_its_zeros(task: Task, kept: tuple[str, ...]) -> None:
     """And is named in verdicts, unless the task does so."""
-    prepared = _prepared(task)
+    prepared = prepare(task)
     (base,) = (rule.base for rule in prepared.rules)
     for distribution in (WEIGHTS, USUAL, OUTLIERS):
         assert torch.equal(_of(prepared, distribution) == 0, base == 0)
@@ -83,19 +78,19 @@ def test_what_is_meant_keeps_its_zeros(task: Task, kept: tuple[str, ...]) -> Non
 
 
 def test_constants_of_the_task_may_be_parameters() -> None:
-    prepared = _prepared(replace(IDENTITY, constants=("mix",)))
+    prepared = prepare(replace(IDENTITY, constants=("mix",)))
     assert torch.equal(*(_prepared.state["mix"] for _prepared in map(prepared.input_set, (5, 6))))
     assert torch.equal(prepared.input_set(5).state["mix"], torch.eye(32))
 
 
 def test_zeros_stay_where_the_reference_needs_them() -> None:
     forward = "x * torch.sqrt(1 - self.mix.abs().sum(-1))"
-    prepared = _prepared(_task("self.mix = nn.Parameter(0.5 * torch.eye(cols))", forward))
+    prepared = prepare(_task("self.mix = nn.Parameter(0.5 * torch.eye(cols))", forward))
     assert int((prepared.input_set(5).state["mix"] != 0).sum()) == 32
 
 
 def test_unusual_parameters_are_dense_of_both_signs_and_of_mixed_sizes() -> None:
-    prepared = _prepared(
+    prepared = prepare(
         _task(
             "self.gate = nn.Parameter(torch.zeros(rows, cols))",
             "x * torch.tanh(self.gate)",
@@ -114,7 +109,7 @@ def test_unusual_parameters_are_dense_of_both_signs_and_of_mixed_sizes() -> None
 
 def test_signs_stay_where_the_reference_is_defined_on_them_alone() -> None:
     weight = "self.rate = nn.Parameter(torch.rand(cols) + 0.1)"
-    prepared = _prepared(_task(weight, "x * self.rate.log()"))
+    prepared = prepare(_task(weight, "x * self.rate.log()"))
     assert _found(prepared) == {WEIGHTS, OUTLIERS}
     assert all(float(_of(prepared, d).min()) > 0 for d in (WEIGHTS, OUTLIERS))
 
@@ -122,7 +117,7 @@ def test_signs_stay_where_the_reference_is_defined_on_them_alone() -> None:
 def test_an_eighth_of_the_elements_is_zero_where_nothing_is_divided_by_them() -> None:
     weight = "self.gain = nn.Parameter(torch.randn(rows, cols))"
     product, quotient = (
-        _of(_prepared(_task(weight, result, cols=512)), WEIGHTS)
+        _of(prepare(_task(weight, result, cols=512)), WEIGHTS)
         for result in ("x * self.gain", "x / self.gain")
     )
     assert 0.1 < float((product == 0).float().mean()) < 0.15
@@ -131,7 +126,7 @@ def test_an_eighth_of_the_elements_is_zero_where_nothing_is_divided_by_them() ->
 
 def test_running_variances_stay_positive() -> None:
     task = _task("self.norm = nn.BatchNorm1d(cols)", "self.norm(x)")
-    prepared = _prepared(replace(task, training=False))
+    prepared = prepare(replace(task, training=False))
     assert _found(prepared) == {WEIGHTS, OUTLIERS}
     for distribution in (WEIGHTS, OUTLIERS):
         state = with_distribution(prepared, prepared.input_set(5), distribution).state
@@ -141,7 +136,7 @@ def test_running_variances_stay_positive() -> None:
 
 def test_parameters_are_of_usual_size_where_larger_ones_overflow() -> None:
     forward = "torch.exp(30 * (x @ self.mix).tanh() + (self.mix.square().sum()))"
-    prepared = _prepared(_task("self.mix = nn.Parameter(torch.randn(cols, cols) / cols)", forward))
+    prepared = prepare(_task("self.mix = nn.Parameter(torch.randn(cols, cols) / cols)", forward))
     assert WEIGHTS not in _found(prepared)
     assert USUAL in _found(prepared)
 

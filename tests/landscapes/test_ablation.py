@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from landscapes.ablation import FULL, Ablation, Trial, TrialResult, ablate
+from tests.evolution import evolution_of
 from tests.generators import generator_in
 from tests.sdk.loop.test_short_run import ScriptedModel
 from tests.sdk.replay.recorded import SPEC, UnevenEvaluator
@@ -43,15 +42,12 @@ class ScriptedRuns:
         generator = generator_in(folder, ScriptedModel())
         archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
         spec = replace(SPEC, seed=trial.seed, without=trial.without)
-        ended = await Evolution(
+        ended = await evolution_of(
+            await archive.create_run(spec),
+            archive,
+            Budget(evaluations=_EVALUATIONS),
             evaluator=UnevenEvaluator(),
-            archive=archive,
             generator=generator,
-            run=await archive.create_run(spec),
-            budget=Budget(evaluations=_EVALUATIONS),
-            limits=EvaluationLimits(),
-            in_flight=2,
-            judging=1,
             listener=listen,
         ).run()
         await generator.close()

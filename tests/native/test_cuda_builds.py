@@ -1,6 +1,5 @@
 """What CUDA code may take for granted, what builders are told of what fails, where files are."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +51,6 @@ extern "C" __global__ void k(float* x) {
 """
 
 
-@pytest.fixture(scope="module")
-def compiler() -> Iterator[Any]:
-    """Return a compiler; skips in the loader's words without NVRTC."""
-    try:
-        opened = native.device_kind("cuda").open_compiler(0, "sm_90")
-    except native.DriverUnavailableError as error:
-        pytest.skip(str(error))
-    yield opened
-    opened.release()
-
-
 def build(compiler: Any, text: str, *options: str, kernel: str = "k") -> Any:
     """Build `text` behind the prelude, as a builder does."""
     folders = [f"-I{folder}" for folder in native.cuda_include_paths()]
@@ -87,26 +75,26 @@ def build(compiler: Any, text: str, *options: str, kernel: str = "k") -> Any:
     ],
     ids=["infinity", "nan", "integers", "half", "c", "cuda", "cub", "fp8"],
 )
-def test_what_kernels_take_for_granted_is_there(compiler: Any, text: str) -> None:
-    assert build(compiler, text).code
+def test_what_kernels_take_for_granted_is_there(hopper_compiler: Any, text: str) -> None:
+    assert build(hopper_compiler, text).code
 
 
-def test_standard_headers_that_pass_are_there(compiler: Any) -> None:
+def test_standard_headers_that_pass_are_there(hopper_compiler: Any) -> None:
     """With their names in std, for what device code may do with them."""
     includes = "".join(f"#include <{header}>\n" for header in STANDARD_HEADERS)
     assert check_source(includes, Language.CUDA) == ()
-    assert build(compiler, includes + LIBRARY).code
+    assert build(hopper_compiler, includes + LIBRARY).code
 
 
-def test_code_may_use_all_that_the_generation_has(compiler: Any) -> None:
-    assert b".target sm_90a" in build(compiler, COPY).assembly
+def test_code_may_use_all_that_the_generation_has(hopper_compiler: Any) -> None:
+    assert b".target sm_90a" in build(hopper_compiler, COPY).assembly
 
 
-def test_another_standard_may_be_asked_for(compiler: Any) -> None:
+def test_another_standard_may_be_asked_for(hopper_compiler: Any) -> None:
     text = "#if __cplusplus < 202002L\n#error too old\n#endif\n" + COPY
-    assert build(compiler, text, "-std=c++20").code
+    assert build(hopper_compiler, text, "-std=c++20").code
     with pytest.raises(native.CompileError, match="too old"):
-        build(compiler, text)
+        build(hopper_compiler, text)
 
 
 @pytest.mark.parametrize(
@@ -120,14 +108,16 @@ def test_another_standard_may_be_asked_for(compiler: Any) -> None:
     ids=["prefix", "mangled", "no kernel", "assembler"],
 )
 def test_what_does_not_build_is_a_compile_error(
-    compiler: Any, text: str, kernel: str, says: str
+    hopper_compiler: Any, text: str, kernel: str, says: str
 ) -> None:
     with pytest.raises(native.CompileError, match=says):
-        build(compiler, text, kernel=kernel)
+        build(hopper_compiler, text, kernel=kernel)
 
 
-def test_architectures_that_are_too_old_are_named_with_those_that_are_not(compiler: Any) -> None:
-    assert compiler.architecture == "sm_90"
+def test_architectures_that_are_too_old_are_named_with_those_that_are_not(
+    hopper_compiler: Any,
+) -> None:
+    assert hopper_compiler.architecture == "sm_90"
     with pytest.raises(native.DriverUnavailableError, match=r"sm_35, only for .*sm_90"):
         native.device_kind("cuda").open_compiler(0, "sm_35")
 

@@ -1,7 +1,6 @@
 """No rule refuses or suspects what is honest: examples, recipes, lessons and known kernels."""
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,23 +90,12 @@ def test_known_kernels_pass(path: Path) -> None:
         assert unwelcome(inspect_spirv(path.read_bytes()).findings) == []
 
 
-@pytest.fixture(scope="module")
-def compiler() -> Iterator[Any]:
-    """Return a compiler for Hopper; NVRTC needs neither device nor driver."""
-    try:
-        opened = native.device_kind("cuda").open_compiler(architecture="sm_90")
-    except native.NativeError as error:
-        pytest.skip(str(error))
-    yield opened
-    opened.release()
-
-
 CUDA_EXAMPLES = [path for path in EXAMPLES if path.name.endswith(".cuda.md")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CUDA_EXAMPLES, ids=lambda p: p.name)
-def test_what_cuda_examples_become_passes(compiler: Any, path: Path) -> None:
+def test_what_cuda_examples_become_passes(hopper_compiler: Any, path: Path) -> None:
     text = split(path.read_text(encoding="utf-8"))
     plan = plans.parse(text.plan)
     sizes = {c.name: 4 if c.name == "VEC" else 64 for c in plan.const}
@@ -115,6 +103,6 @@ def test_what_cuda_examples_become_passes(compiler: Any, path: Path) -> None:
     names = [s.name for s in plans.kernels(text.device_code, "cuda", macros)]
     unit = plans.translation_unit(text.device_code, macros, native.prelude("cuda"), "cuda")
     options = [f"-I{folder}" for folder in native.cuda_include_paths()]
-    built = compiler.compile(source=unit, options=options, kernels=names)
+    built = hopper_compiler.compile(source=unit, options=options, kernels=names)
 
     assert unwelcome(inspect_ptx(built.assembly, tuple(names)).findings) == []

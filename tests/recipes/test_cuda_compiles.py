@@ -3,7 +3,6 @@
 import importlib.util
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,17 +28,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 COVERED = ("softmax", "bias_gelu_layernorm", "residual_rmsnorm", "matmul_bias_relu")
 
 _SPILLS = re.compile(r"(\d+) bytes spill stores")
-
-
-@pytest.fixture(scope="module")
-def compiler() -> Iterator[Any]:
-    """Return a compiler for Hopper; NVRTC needs neither device nor driver."""
-    try:
-        opened = native.device_kind("cuda").open_compiler(architecture="sm_90")
-    except native.NativeError as error:
-        pytest.skip(str(error))
-    yield opened
-    opened.release()
 
 
 def _build(compiler: Any, candidate: BoundCandidate) -> Any:
@@ -76,10 +64,10 @@ def _example_recipe(name: str) -> tuple[Recipe, nn.Module, tuple[torch.Tensor, .
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_first_proposal_for_an_example_spills_nothing(compiler: Any, name: str) -> None:
+def test_first_proposal_for_an_example_spills_nothing(hopper_compiler: Any, name: str) -> None:
     recipe, model, inputs = _example_recipe(name)
     genome = recipe.normalised(plain(recipe.family, recipe.genes))
-    built = _build(compiler, bind(recipe, genome, model, inputs))
+    built = _build(hopper_compiler, bind(recipe, genome, model, inputs))
     spills = [int(count) for count in _SPILLS.findall(built.log)]
     assert spills
     assert not any(spills), built.log
@@ -87,23 +75,23 @@ def test_first_proposal_for_an_example_spills_nothing(compiler: Any, name: str) 
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_first_proposal_lands_where_it_is_expected(compiler: Any, name: str) -> None:
+def test_first_proposal_lands_where_it_is_expected(hopper_compiler: Any, name: str) -> None:
     recipe, model, inputs = _example_recipe(name)
     genome = recipe.normalised(plain(recipe.family, recipe.genes))
     candidate = bind(recipe, genome, model, inputs)
-    assert _measures(candidate, _build(compiler, candidate)).cell == recipe.expected(genome)
+    assert _measures(candidate, _build(hopper_compiler, candidate)).cell == recipe.expected(genome)
 
 
 @pytest.mark.parametrize(("name", "memory"), [("softmax", 2), ("bias_gelu_layernorm", 1)])
 def test_what_is_kept_in_shared_memory_lands_where_it_is_expected(
-    compiler: Any, name: str, memory: int
+    hopper_compiler: Any, name: str, memory: int
 ) -> None:
     """What was read is staged; what was computed is not."""
     recipe, model, inputs = _example_recipe(name)
     first = plain(recipe.family, recipe.genes)
     genome = recipe.normalised(first.replaced("who", "block").replaced("keep", "shared"))
     candidate = bind(recipe, genome, model, inputs)
-    cell = _measures(candidate, _build(compiler, candidate)).cell
+    cell = _measures(candidate, _build(hopper_compiler, candidate)).cell
     assert cell == recipe.expected(genome) == (memory, 2, 2)
 
 
@@ -131,25 +119,25 @@ def _neighbours(recipe: Recipe) -> tuple[Genome, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "bias_gelu_layernorm", "matmul_bias_relu"])
-def test_every_gene_of_an_example_compiles(compiler: Any, name: str) -> None:
+def test_every_gene_of_an_example_compiles(hopper_compiler: Any, name: str) -> None:
     recipe, model, inputs = _example_recipe(name)
     for genome in _neighbours(recipe):
-        _build(compiler, bind(recipe, genome, model, inputs))
+        _build(hopper_compiler, bind(recipe, genome, model, inputs))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROW_MODULES)
-def test_random_genomes_of_rows_compile(compiler: Any, name: str) -> None:
+def test_random_genomes_of_rows_compile(hopper_compiler: Any, name: str) -> None:
     for columns in (77, 3072, 70000):
         model, inputs = ROW_MODULES[name](columns), (torch.randn(2, columns),)
         recipe = cuda_recipe(model, inputs)
         genome = draw(recipe.family, recipe.genes, random.Random(f"{name} {columns}"))
-        _build(compiler, bind(recipe, genome, model, inputs))
+        _build(hopper_compiler, bind(recipe, genome, model, inputs))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MATMUL_MODULES)
-def test_random_genomes_of_products_compile(compiler: Any, name: str) -> None:
+def test_random_genomes_of_products_compile(hopper_compiler: Any, name: str) -> None:
     rng = random.Random(name)
     for rows, depth, cols in ((64, 100, 70), (512, 1024, 1024), (2048, 2048, 2048)):
         model = MATMUL_MODULES[name](depth, cols)
@@ -158,4 +146,6 @@ def test_random_genomes_of_products_compile(compiler: Any, name: str) -> None:
             inputs += (torch.randn(rows, cols),)
         recipe = cuda_recipe(model, inputs)
         for _ in range(3):
-            _build(compiler, bind(recipe, draw(recipe.family, recipe.genes, rng), model, inputs))
+            _build(
+                hopper_compiler, bind(recipe, draw(recipe.family, recipe.genes, rng), model, inputs)
+            )

@@ -103,17 +103,14 @@ def test_plain_kernels_are_right_on_the_gpu(works: dict[str, list[Workload]], st
     device.release()
 
 
-def test_plain_cuda_kernels_compile_for_hopper(works: dict[str, list[Workload]]) -> None:
-    try:
-        compiler = native.device_kind("cuda").open_compiler(architecture="sm_90")
-    except native.NativeError as error:
-        pytest.skip(str(error))
+def test_plain_cuda_kernels_compile_for_hopper(
+    hopper_compiler: Any, works: dict[str, list[Workload]]
+) -> None:
     texts = _written(works, CUDA_DEVICE, {})
-    opened = Opened(kind=None, device=None, compiler=compiler, spec=CUDA_DEVICE)
+    opened = Opened(kind=None, device=None, compiler=hopper_compiler, spec=CUDA_DEVICE)
     source, kernels = opened.unit(texts, {name: w[0] for name, w in works.items()})
-    built = compiler.compile(source=source, options=opened.options, kernels=kernels)
+    built = hopper_compiler.compile(source=source, options=opened.options, kernels=kernels)
     assert b".f64" not in built.assembly, "a function of double where one of float was meant"
-    compiler.release()
 
 
 @pytest.mark.parametrize("language", list(Language))

@@ -6,13 +6,10 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 
 SPEC = run_spec(
     "shown",
@@ -33,17 +30,7 @@ def store(tmp_path: Path) -> str:
     async def fill() -> None:
         archive = LocalArchive(url)
         run = await archive.create_run(SPEC)
-        await Evolution(
-            evaluator=FakeEvaluator(),
-            archive=archive,
-            generator=FakeGenerator(),
-            run=run,
-            budget=Budget(evaluations=12),
-            limits=EvaluationLimits(),
-            in_flight=2,
-            judging=1,
-            listener=lambda _event: None,
-        ).run()
+        await evolution_of(run, archive, Budget(evaluations=12)).run()
         await archive.close()
 
     asyncio.run(fill())

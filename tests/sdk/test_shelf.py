@@ -1,10 +1,6 @@
 """The shelf: a run's verified winner is another run's first parent, and stands in its prompts."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-
-import pytest
 
 from archive_svc.archive import LocalArchive
 from generator_svc.prompting.writer import PromptWriter
@@ -64,13 +60,6 @@ def _node(text: str) -> GraphNode:
     op, dtype, shape = text.split()
     sizes = tuple(map(int, shape.split("x")))
     return GraphNode(name="n", op=op, arguments=(), keywords=(), dtype=dtype, shape=sizes)
-
-
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield opened
-    await opened.close()
 
 
 @dataclass

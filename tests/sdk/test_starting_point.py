@@ -1,6 +1,5 @@
 """What a run is begun with: candidates are judged first, code is only shown."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +11,14 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.material import LONGEST_MATERIAL, MOST_MATERIALS
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
+from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.starting_point import StartingPoint, starting_point
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.evolution import evolution_of
 from tests.sdk.replay.recorded import CANDIDATE, SPEC
 
 TEXT = CANDIDATE.format(number=1, tune="", block=16)
@@ -48,13 +47,6 @@ class RequestLog(FakeGenerator):
         return await super().propose(request)
 
 
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield opened
-    await opened.close()
-
-
 async def _begin(archive: LocalArchive, *sources: Path | str) -> StartingPoint:
     return await starting_point(
         sources,
@@ -69,16 +61,8 @@ async def _begin(archive: LocalArchive, *sources: Path | str) -> StartingPoint:
 async def _evolve(
     archive: LocalArchive, generator: FakeGenerator, run: Run, *, evaluations: int
 ) -> None:
-    await Evolution(
-        evaluator=FakeEvaluator(),
-        archive=archive,
-        generator=generator,
-        run=run,
-        budget=Budget(evaluations=evaluations),
-        limits=EvaluationLimits(),
-        in_flight=1,
-        judging=1,
-        listener=lambda _event: None,
+    await evolution_of(
+        run, archive, Budget(evaluations=evaluations), generator=generator, in_flight=1
     ).run()
 
 

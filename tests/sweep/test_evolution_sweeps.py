@@ -1,8 +1,7 @@
 """The loop's own sweeps: who is swept, what is archived, what it costs, how the next one starts."""
 
 import dataclasses
-from collections.abc import AsyncGenerator, AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -25,7 +24,6 @@ from kernel_foundry.domain.sweep import (
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
     Event,
@@ -42,6 +40,7 @@ from kernel_foundry.sdk.loop.sweeping import (
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 
 SPEC = run_spec(seed=3)
 PLAN = 'TUNE = {"AA": [1, 2, 3, 4], "BB": [1, 2]}\ndef launch(out):\n    pass'
@@ -82,13 +81,6 @@ class SpyEvaluator(FakeEvaluator):
             yield result
 
 
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield opened
-    await opened.close()
-
-
 async def _evolve(
     archive: LocalArchive,
     evaluator: SpyEvaluator,
@@ -97,15 +89,12 @@ async def _evolve(
     evaluations: int = 60,
     generator: FakeGenerator | None = None,
 ) -> RunResult:
-    evolution = Evolution(
+    evolution = evolution_of(
+        await archive.create_run(SPEC),
+        archive,
+        Budget(evaluations=evaluations, stop_at=NEVER),
         evaluator=evaluator,
-        archive=archive,
         generator=generator or TunedGenerator(),
-        run=await archive.create_run(SPEC),
-        budget=Budget(evaluations=evaluations, stop_at=NEVER),
-        limits=EvaluationLimits(),
-        in_flight=2,
-        judging=1,
         listener=events.append,
     )
     return await evolution.run()

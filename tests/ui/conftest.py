@@ -13,17 +13,15 @@ import pytest
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.report.t4 import t4_results
 from kernel_foundry.sdk.services import Targets
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.generator import FakeGenerator
 from kernel_foundry.ui.server import PageServer
 from tests import hostile_records
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 from tests.sdk.suite import small_suite
 from tests.ui.browser import Browser, browser, missing
 
@@ -62,17 +60,7 @@ def with_archive(folder: Path, work: Callable[[LocalArchive], Coroutine[Any, Any
 
 async def _search(archive: LocalArchive) -> None:
     run = await archive.create_run(run_spec("recorded", seed=5, strategy="gradient"))
-    await Evolution(
-        evaluator=FakeEvaluator(),
-        archive=archive,
-        generator=FakeGenerator(),
-        run=run,
-        budget=Budget(evaluations=EVALUATIONS),
-        limits=EvaluationLimits(),
-        in_flight=2,
-        judging=1,
-        listener=lambda _event: None,
-    ).run()
+    await evolution_of(run, archive, Budget(evaluations=EVALUATIONS)).run()
 
 
 async def _suite(folder: Path) -> None:

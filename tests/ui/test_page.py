@@ -11,19 +11,18 @@ import pytest
 
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
-from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
+from kernel_foundry.domain.request import Proposal, ProposalRequest
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.services import Targets
-from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 from tests.hostile_records import HOSTILE
 from tests.ui.browser import Browser
 from tests.ui.conftest import with_archive
@@ -303,16 +302,11 @@ def test_a_run_is_steered_from_the_page(page: Browser, data: Path) -> None:
         await archive.create_run(run_spec("steered", seed=5))
 
     async def evolve(archive: LocalArchive) -> None:
-        await Evolution(
-            evaluator=FakeEvaluator(),
-            archive=archive,
+        await evolution_of(
+            await archive.get_run("steered"),
+            archive,
+            Budget(evaluations=200, stop_at=NEVER),
             generator=generator,
-            run=await archive.get_run("steered"),
-            budget=Budget(evaluations=200, stop_at=NEVER),
-            limits=EvaluationLimits(),
-            in_flight=2,
-            judging=1,
-            listener=lambda _event: None,
         ).run()
 
     with_archive(data, begin)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,13 +27,6 @@ from tests.sdk.fleet.hosts import TASK, Host, device, fleet_of
 
 BIG, SMALL = device("Acme H200"), device("Acme RTX 4090")
 EVALUATIONS = 12
-
-
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path}/runs.db")
-    yield opened
-    await opened.close()
 
 
 class Breaking(Host):

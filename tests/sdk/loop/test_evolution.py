@@ -2,8 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +12,6 @@ from kernel_foundry.domain.archive import ArchivedEvaluation, RunState
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.request import (
-    EvaluationLimits,
     EvaluationRequest,
     Proposal,
     ProposalRequest,
@@ -28,7 +26,6 @@ from kernel_foundry.errors import (
     TaskRefusedError,
 )
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
     Event,
@@ -41,14 +38,7 @@ from kernel_foundry.sdk.loop.run_evaluator import UNJUDGED_BEFORE_GIVING_UP
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
-
-
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield opened
-    await opened.close()
-
+from tests.evolution import evolution_of
 
 SPEC = run_spec(seed=5)
 
@@ -63,13 +53,12 @@ async def _evolve(
     judging: int = 1,
 ) -> RunResult:
     run = await archive.create_run(SPEC)
-    evolution = Evolution(
+    evolution = evolution_of(
+        run,
+        archive,
+        budget,
         evaluator=evaluator or FakeEvaluator(),
-        archive=archive,
         generator=generator or FakeGenerator(),
-        run=run,
-        budget=budget,
-        limits=EvaluationLimits(),
         in_flight=max(2, judging),
         judging=judging,
         listener=(events if events is not None else []).append,

@@ -1,8 +1,6 @@
 """What the loop asks to be profiled, and that it keeps to its share of the time."""
 
 import dataclasses
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -10,15 +8,14 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import Run, RunState
 from kernel_foundry.domain.evaluation import Evaluation, StageTime
 from kernel_foundry.domain.profile import Profile
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.sdk.loop import budget_meter
 from kernel_foundry.sdk.loop.budget import PROFILE_SHARE, Budget
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 
 RUN = Run(
     spec=run_spec(),
@@ -28,13 +25,6 @@ RUN = Run(
     best_speedup=None,
     cost_usd=0.0,
 )
-
-
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield opened
-    await opened.close()
 
 
 class _Profiling(FakeEvaluator):
@@ -61,17 +51,7 @@ async def _run(
     archive: LocalArchive, evaluator: FakeEvaluator, without: tuple[str, ...] = ()
 ) -> RunResult:
     run = await archive.create_run(run_spec(seed=5, without=without))
-    return await Evolution(
-        evaluator=evaluator,
-        archive=archive,
-        generator=FakeGenerator(),
-        run=run,
-        budget=Budget(evaluations=8),
-        limits=EvaluationLimits(),
-        in_flight=2,
-        judging=1,
-        listener=lambda _event: None,
-    ).run()
+    return await evolution_of(run, archive, Budget(evaluations=8), evaluator=evaluator).run()
 
 
 async def test_what_is_judged_may_be_profiled_and_the_winner_keeps_its_profile(

@@ -4,7 +4,6 @@ import dataclasses
 import math
 import random
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,17 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.fitness import failure_fitness, fitness_bounds
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import Event, RunResult, VerdictEvent
 from kernel_foundry.sdk.loop.promotion import PROMOTIONS, REFUSALS, winner
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.generator import FakeGenerator
 from tests.archive.conftest import make_timing
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 
 BASELINE_NS = 1e6
-
-
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
-    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield opened
-    await opened.close()
 
 
 SPEC = run_spec(strategy="best_of_n")  # the candidate's number is that of its selection
@@ -41,15 +32,11 @@ async def _evolve(
     archive: LocalArchive, evaluator: FakeEvaluator, evaluations: int = 20
 ) -> tuple[RunResult, list[VerdictEvent]]:
     events: list[Event] = []
-    evolution = Evolution(
+    evolution = evolution_of(
+        await archive.create_run(SPEC),
+        archive,
+        Budget(evaluations=evaluations),
         evaluator=evaluator,
-        archive=archive,
-        generator=FakeGenerator(),
-        run=await archive.create_run(SPEC),
-        budget=Budget(evaluations=evaluations),
-        limits=EvaluationLimits(),
-        in_flight=2,
-        judging=1,
         listener=events.append,
     )
     ended = await evolution.run()

@@ -9,15 +9,14 @@ import pytest
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
+from kernel_foundry.domain.request import Proposal, ProposalRequest
 from kernel_foundry.domain.steering import Steering, SteeringAction, SteeringEvent
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import Event, RunResult
-from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 
 PAUSE, RESUME, STOP = (
     Steering(action=action)
@@ -64,15 +63,11 @@ async def _evolve(
     generator: FakeGenerator | None = None,
     listener: Callable[[Event], None] = lambda _event: None,
 ) -> RunResult:
-    evolution = Evolution(
-        evaluator=FakeEvaluator(),
-        archive=archive,
+    evolution = evolution_of(
+        await archive.get_run(""),
+        archive,
+        Budget(evaluations=evaluations, stop_at=NEVER),
         generator=generator or FakeGenerator(),
-        run=await archive.get_run(""),
-        budget=Budget(evaluations=evaluations, stop_at=NEVER),
-        limits=EvaluationLimits(),
-        in_flight=2,
-        judging=1,
         listener=listener,
     )
     return await evolution.run()

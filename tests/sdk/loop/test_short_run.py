@@ -14,11 +14,11 @@ from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.exchange import FinishReason
-from kernel_foundry.domain.request import EvaluationLimits, TokenUsage
+from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.mechanism_use import PROMOTION, mechanism_text, mechanism_use
+from tests.evolution import evolution_of
 from tests.generators import generator_in
 from tests.sdk.replay.recorded import CANDIDATE, SPEC, UnevenEvaluator
 
@@ -89,16 +89,13 @@ async def _run(
     generator = generator_in(folder, model)
     archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
     run = await archive.create_run(replace(SPEC, without=without, seed=seed))
-    ended = await Evolution(
+    ended = await evolution_of(
+        run,
+        archive,
+        Budget(evaluations=40),
         evaluator=UnevenEvaluator(),
-        archive=archive,
         generator=generator,
-        run=run,
-        budget=Budget(evaluations=40),
-        limits=EvaluationLimits(),
         in_flight=in_flight,
-        judging=1,
-        listener=lambda _event: None,
     ).run()
     use = mechanism_use(
         await generator.account(SPEC.name),

@@ -10,13 +10,13 @@ from archive_svc.archive import LocalArchive
 from generator_svc.llm.litellm_models import LiteLlmModels
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.domain_values import run_spec
+from tests.evolution import evolution_of
 from tests.generators import generator_in
 from tests.llm_server.answers import Answer, good, truncated
 from tests.llm_server.server import ReceivedRequest
@@ -145,13 +145,12 @@ async def _search(recorded: Recorded, budget: int, *, is_last: bool) -> None:
         if not is_last and evolution._meter.used.evaluations >= budget:
             reached.set()
 
-    evolution = Evolution(
+    evolution = evolution_of(
+        run,
+        archive,
+        Budget(evaluations=budget if is_last else 10 * budget),
         evaluator=UnevenEvaluator(),
-        archive=archive,
         generator=generator,
-        run=run,
-        budget=Budget(evaluations=budget if is_last else 10 * budget),
-        limits=EvaluationLimits(),
         in_flight=4,
         judging=2,
         listener=listen,
