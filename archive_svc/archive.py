@@ -353,7 +353,6 @@ class LocalArchive:
 
 
 def _differing(one: RunSpec, other: RunSpec) -> tuple[str, ...]:
-    """Return the names of the fields in which two specs differ."""
     names = (field.name for field in dataclasses.fields(RunSpec))
     return tuple(name for name in names if getattr(one, name) != getattr(other, name))
 

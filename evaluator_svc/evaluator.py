@@ -236,7 +236,6 @@ class LocalEvaluator:
         CandidateSweep(site, request, admission, emit=emit, stopped=stopped).run()
 
     def _admitted(self, task: Task, site: DeviceSite) -> Admission:
-        """Return the task's admission; raises when there is none."""
         admission = self._admit(task, site)
         if not admission.admitted:
             reasons = "; ".join(admission.refusals)

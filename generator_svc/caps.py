@@ -144,8 +144,6 @@ _WINDOW_SECONDS: Final = 61.0
 
 @dataclass(slots=True)
 class _Window:
-    """The requests of one run in the last minute."""
-
     sent_s: deque[float] = field(default_factory=deque)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who waits holds it, so that requests leave in the order in which they came."""

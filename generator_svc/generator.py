@@ -300,7 +300,6 @@ class LocalGenerator:
 
 
 def _assignment(request: ProposalRequest) -> str:
-    """Return the request for structured models, which must see the operator that is recorded."""
     selection = replace(request.selection, operator=effective_operator(request.selection))
     return to_json(
         Assignment(

@@ -112,7 +112,6 @@ def _failed_hidden(evaluation: Evaluation) -> bool:
 
 
 def _sizes(workloads: list[WorkloadAdmission]) -> set[int]:
-    """Return every size and number of elements."""
     shapes = [tensor.shape for workload in workloads for tensor in workload.tensors]
     return {number for shape in shapes for number in (*shape, math.prod(shape))}
 

@@ -264,7 +264,6 @@ def _gain(row: ProposalRow, evaluation: Evaluation) -> float:
 
 
 def _mended(evaluation: Evaluation) -> tuple[FindingKind, ...]:
-    """Return the kinds of error that a repair is asked to mend."""
     kinds = (f.kind for f in evaluation.findings if f.severity is Severity.ERROR)
     return tuple(dict.fromkeys(kinds))
 

@@ -149,7 +149,6 @@ def _rename(connection: sa.Connection, run: str, new_name: str) -> None:
 
 
 def _account(connection: sa.Connection, run: str) -> RunAccount:
-    """Return a run's account as one transaction sees it."""
     shown, learnt = proposals.lesson_counts(connection, run)
     return RunAccount(
         run=run,

@@ -125,7 +125,6 @@ class BanditChooser:
         )
 
     def _records(self, run: str) -> dict[str, "_Record"]:
-        """Return the weighted sums of each model."""
         records: dict[str, _Record] = {}
         weight = 1.0
         for outcome in reversed(self._outcomes):
@@ -137,8 +136,6 @@ class BanditChooser:
 
 @dataclass(slots=True)
 class _Record:
-    """Weighted sums over outcomes."""
-
     answers: float = 0.0
     silences: float = 0.0
     gain: float = 0.0

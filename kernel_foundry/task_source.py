@@ -170,7 +170,6 @@ def unknown_size(name: object, known: Iterable[str]) -> str:
 
 
 def _assignments(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
-    """Return (name, value) of a statement that binds single names."""
     if isinstance(statement, ast.Assign):
         names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
         return [(name, statement.value) for name in names]

@@ -110,8 +110,6 @@ def read_landscape(path: Path) -> Landscape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """A JSON object of the file and where it stands."""
-
     path: Path
     number: int
     """From 1."""
@@ -127,7 +125,6 @@ def _refuse(path: Path, number: int, problem: str) -> NoReturn:
 
 
 def _lines(path: Path) -> Iterator[_Line]:
-    """Yield the lines that are not blank."""
     for number, raw in enumerate(io.BytesIO(_content(path)), start=1):
         try:
             text = raw.decode("utf-8").strip()

@@ -184,7 +184,6 @@ def variants(recipe: Recipe, *, seed: int, most: int) -> tuple[tuple[Genome, ...
 
 
 def _distinct(recipe: Recipe, grid: Sequence[tuple[str, ...]]) -> dict[Genome, None]:
-    """Return the genomes of a grid of gene values that differ in what they mean."""
     names = [gene.name for gene in recipe.genes]
     genomes = (
         Genome(family=recipe.family, genes=tuple(zip(names, values, strict=True)))

@@ -200,7 +200,6 @@ def _codes(landscape: Landscape) -> np.ndarray:
 
 
 def _cell(variant: Variant) -> Cell | None:
-    """Return the variant's cell; a correct one without measures stands at the origin."""
     if variant.measures is None and variant.passed:
         return _ORIGIN.cell
     return variant.measures.cell if variant.measures else None

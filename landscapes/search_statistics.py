@@ -115,7 +115,6 @@ def _difference(
     evaluations: int,
     bootstrap: Bootstrap,
 ) -> StrategyDifference:
-    """Return `subject` minus `other`, seed by seed: what a seed gives both cancels out."""
     pair = by_strategy[subject], by_strategy[other]
     needed = [_needed([r.reached_after for r in searches], evaluations) for searches in pair]
     speeds = [_speeds(searches, evaluations).mean(axis=1) for searches in pair]

@@ -161,7 +161,6 @@ class OpenRun:
         return self._elites.at(self._id, (entry.sequence for entry in entries))
 
     def _take_in_all(self) -> None:
-        """Take in what is stored and not known here."""
         before = self.archive.evaluation_count
         for journal in self._store.journals(self._id, before):
             self._journal.strike(journal)  # this process may have added it without an answer

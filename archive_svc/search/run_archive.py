@@ -337,7 +337,6 @@ class RunArchive:
             self._is_begun = self._is_begun or result.selection is None
 
     def _learn(self, result: Result, choice: Choice | None, status: AddStatus) -> None:
-        """Add a new candidate to what is known of directions and parents."""
         parent = self._newest.get(result.parent)
         if parent is not None and parent.passed:
             self._curiosity.add(result.parent, was_added=status is not AddStatus.NOT_ADDED)

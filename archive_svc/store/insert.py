@@ -81,8 +81,6 @@ and its inspirations are one answer, and a quarter of what any answer may have i
 
 
 class _Newest(NamedTuple):
-    """The newest evaluation of a digest."""
-
     sequence: int
     fitness: float
 
@@ -186,7 +184,6 @@ def _newest(connection: sa.Connection, run_id: int, digest: str) -> _Newest | No
 
 
 def _parent(connection: sa.Connection, run_id: int, digest: str) -> _Newest:
-    """Return the newest evaluation of a parent."""
     parent = _newest(connection, run_id, digest)
     if parent is None:
         raise InvalidArgumentError(

@@ -78,7 +78,6 @@ def _candidates(plan: Plan, request: EnumerateRequest) -> Iterator[dict[str, Tun
 
 
 def _member(plan: Plan, index: int) -> dict[str, TuneValue]:
-    """Return a member of the product of TUNE's values by its number."""
     values = {}
     for parameter in plan.tune:
         index, position = divmod(index, len(parameter.values))

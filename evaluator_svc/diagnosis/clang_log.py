@@ -35,7 +35,6 @@ def clang_diagnostics(log: str, source: list[str]) -> Iterator[Diagnostic]:
 
 
 def _candidate_line(snippet: list[str], source: list[str]) -> int | None:
-    """Return the line that the caret stands under, if the candidate has that very line there."""
     quoted: tuple[int, str] | None = None
     for text in snippet:
         match = _QUOTED.match(text)

@@ -150,7 +150,6 @@ class Trial:
         )
 
     def _exported(self, reference: Any, source: Any) -> Any:
-        """The file's module with the weights of a reference."""
         model = self._new(self._entry_class(), source)
         kind = self._file.Identity(reference, "").kind
         if kind and kind == model._kf.kind:
@@ -160,7 +159,6 @@ class Trial:
         return self._file.adopted(copy.deepcopy(reference), self._entry_class())
 
     def _entry_class(self) -> Any:
-        """The class of the file that takes the place of the reference's."""
         is_new = self._request.entry is FormEntry.MODEL_NEW
         return self._file.ModelNew if is_new else self._file.Module
 

@@ -78,7 +78,6 @@ class CandidateEvaluation:
             self._parts.release(self._runner)
 
     def _first_failure(self, processes: ExitStack) -> CandidateFailure | None:
-        """Go through the stages in order; return the failure of the first that fails."""
         with ExitStack() as held:
             built = self._build(held)
             if isinstance(built, CandidateFailure):

@@ -173,7 +173,6 @@ def _correctness(evaluation: Evaluation) -> Correctness | None:
 
 
 def _reason(evaluation: Evaluation) -> str:
-    """Why a candidate failed, to stand behind its outcome."""
     errors = [f.message for f in evaluation.findings if f.severity.value == "error"]
     return f": {errors[0]}" if errors else ""
 

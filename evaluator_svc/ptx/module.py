@@ -104,7 +104,6 @@ class Instruction:
 
 
 def _writes(parts: tuple[str, ...]) -> bool:
-    """Return whether the first operand is a result."""
     if parts[0] in _WRITES_NOTHING:
         return parts[0] in ("bar", "barrier") and "red" in parts
     never = _WRITES_NOTHING_WITH.get(parts[0])

@@ -172,7 +172,6 @@ def _readable(ordered: Sequence[Place]) -> Iterator[tuple[_Span, str]]:
 
 
 def _without(span: _Span, others: Iterable[_Span]) -> list[_Span]:
-    """What is left of a span."""
     parts = [span]
     for begin, end in others:
         cut = [((a, min(b, begin)), (max(a, end), b)) for a, b in parts]

@@ -83,6 +83,5 @@ def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
 
 
 def _is_harmless(fault: CandidateFaultError) -> bool:
-    """Return whether another configuration can run in this process."""
     ran = fault.outcome in (EvaluationOutcome.LAUNCH_ERROR, EvaluationOutcome.CRASHED)
     return not ran or getattr(fault.__cause__, "kind", "") in _HARMLESS

@@ -108,7 +108,6 @@ def _of_others(targets: AttemptTargets, step: Callable[[int], object]) -> None:
 
 
 def _read(path: str, token: str) -> None:
-    """Read the secret; a file without it is another one of that name."""
     if token.encode() not in Path(path).read_bytes():
         raise OSError(errno.ENOENT, "not the planted file")
 

@@ -110,7 +110,6 @@ def describe(calls: CallFilter) -> str:
 
 
 def _refused(calls: CallFilter) -> list[int]:
-    """Numbers of the calls that are refused by name."""
     kept = system_calls.PROGRAMS if calls is CallFilter.REFUSE_LISTED_BUT_PROGRAMS else ()
     return [number for name, number in system_calls.REFUSED.items() if name not in kept]
 
@@ -192,7 +191,6 @@ def _when(number: int, body: list[_Line]) -> list[_Line]:
 
 
 def _argument(index: int) -> _Line:
-    """The load of an argument's lower half."""
     return (_LOAD, 0, 0, _OFFSET_ARGUMENTS + _ARGUMENT_BYTES * index)
 
 

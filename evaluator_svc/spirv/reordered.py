@@ -266,7 +266,6 @@ class _Rewriter:
         return self._new(made, Op.U_DIV, part, whole, side)
 
     def _scalar(self) -> int:
-        """The type of numbers of sub-groups."""
         if not self._scalar_type:
             found = (
                 i[1]

@@ -110,7 +110,6 @@ def _started(line: str) -> Report | None:
 
 
 def _add(report: Report, line: str) -> None:
-    """Take what a further line of an error says."""
     if match := _SECOND.search(line):
         report.what += f" and {match['second'].lower()}"
         report.other = _place(match["place"])

@@ -79,7 +79,6 @@ def _rows(output: str) -> Iterable[list[str]]:
 
 
 def _counts(columns: list[str], row: list[str]) -> dict[str, int]:
-    """The numbers of samples in a row, by column."""
     return {
         name: int(text.replace(",", ""))
         for name, text in zip(columns, row, strict=True)

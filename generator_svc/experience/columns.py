@@ -111,7 +111,6 @@ class LessonColumns:
         return self._devices.number(name)
 
     def _row(self, lesson_id: int) -> int:
-        """Return the row of a lesson, a new one when it is new."""
         while lesson_id >= len(self._row_by_id):
             more = np.full_like(self._row_by_id, _NO_ROW)
             self._row_by_id = np.concatenate([self._row_by_id, more])

@@ -69,7 +69,6 @@ class LiteLlmEmbedder:
         return np.stack(vectors)
 
     async def _ask(self, texts: list[str]) -> list[Vectors]:
-        """Return the model's vectors, brought to length 1."""
         sdk = await asyncio.to_thread(load_sdk)
         try:
             sdk.check(self._model)

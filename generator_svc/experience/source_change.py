@@ -71,7 +71,6 @@ def change_between(parent: KernelSource, child: KernelSource) -> SourceChange:
 
 
 def _new_lines(before: str, after: str) -> tuple[tuple[tuple[str, ...], ...], int]:
-    """Return runs of lines that `after` alone has, and how many `before` alone has."""
     old, new = before.splitlines()[:_MOST_LINES], after.splitlines()[:_MOST_LINES]
     matcher = SequenceMatcher(None, old, new)
     runs, removed = [], 0

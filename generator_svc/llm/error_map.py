@@ -109,7 +109,6 @@ def _classify(error: Exception, status: int | None) -> tuple[type[KernelFoundryE
 
 
 def _codes(error: Exception) -> set[str]:
-    """Return the error codes in the body of the provider's answer."""
     body: Any = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
@@ -126,7 +125,6 @@ def _http_status(error: Exception) -> int | None:
 
 
 def _is_unsent(error: Exception) -> bool:
-    """Tell whether the request never left."""
     return any(isinstance(one, httpx.ConnectError | httpx.ConnectTimeout) for one in _chain(error))
 
 

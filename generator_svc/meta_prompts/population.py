@@ -274,7 +274,6 @@ class MetaPrompts:
 
 
 def _population(connection: sa.Connection, language: Language) -> tuple[tuple[Member, ...], Worths]:
-    """Return a language's prompts and what each of them is worth."""
     tallies = tables.tallies(connection, language)
     return tables.members(connection, language), guidance_choice.worths(tallies)
 

@@ -55,7 +55,6 @@ def shortened_code(code: str, max_chars: int, meant_lines: frozenset[int] = froz
 
 
 def _note(body: _Function) -> str:
-    """Return what stands for a body that is left out."""
     return (
         f" /* {body.last_line - body.first_line} lines are left out here and stay as they are */ "
     )

@@ -118,7 +118,6 @@ def _lines(source: KernelSource, finding: Finding) -> list[str]:
 
 
 def _line_text(source: KernelSource, finding: Finding) -> str:
-    """Return the line that `finding` means, without its blanks; empty when there is none."""
     lines = _lines(source, finding)
     if finding.line is None or not 1 <= finding.line <= len(lines):
         return ""
@@ -126,7 +125,6 @@ def _line_text(source: KernelSource, finding: Finding) -> str:
 
 
 def _excerpt(source: KernelSource, finding: Finding) -> str:
-    """Return the lines around the one that `finding` means; empty when there is none."""
     lines = _lines(source, finding)
     if finding.line is None or not 1 <= finding.line <= len(lines):
         return ""

@@ -215,8 +215,6 @@ def _failure(request: ProposalRequest, operator: Operator, held_out: HeldOut) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KnownCandidates:
-    """Candidates that a prompt shows."""
-
     parent: views.CandidateView | None
     partner: views.CandidateView | None
     inspirations: tuple[views.CandidateView, ...]
@@ -246,7 +244,6 @@ def _known_candidates(
 
 
 def _clipped(sections: Sections) -> Sections:
-    """Return sections of bounded length, whoever wrote them."""
     return Sections(
         **{name: clip(getattr(sections, name), MAX_SECTION_CHARS) for name in SECTION_NAMES}
     )

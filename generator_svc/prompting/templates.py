@@ -129,7 +129,6 @@ def _is_replaceable(name: str) -> bool:
 
 
 def _broken(name: str, error: Exception) -> LlmConfigurationError:
-    """Return our error for a template that fails, naming the innermost file and line."""
     place = name
     if isinstance(error, jinja2.TemplateSyntaxError):
         place = f"{error.filename or error.name or name}, line {error.lineno}"

@@ -57,8 +57,6 @@ def apply_edits(source: KernelSource, edits: tuple[WrittenEdit, ...]) -> KernelS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Device code or plan."""
-
     name: str
     lines: tuple[str, ...]
 
@@ -83,7 +81,6 @@ class _Change:
 
 
 def _change(parts: tuple[_Part, ...], edit: WrittenEdit, *, number: int, count: int) -> _Change:
-    """Return what the one place of `edit` becomes."""
     name = f"edit {number} of {count}" if count > 1 else "the edit"
     if edit.fault:
         raise UnusableReplyError(
@@ -248,7 +245,6 @@ def _without_blank_ends(
 
 
 def _blank_lines(lines: tuple[str, ...]) -> int:
-    """Return how many lines are blank before the first that is not."""
     return next((count for count, line in enumerate(lines) if line.strip()), len(lines))
 
 

@@ -114,8 +114,6 @@ def _require_readable(source: KernelSource) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What the parts of a reply amount to."""
-
     parts: ReplyParts
     pieces: tuple[Piece, ...]
     language: Language

@@ -51,7 +51,6 @@ def proposal_of(
 
 
 def _parents(selection: Selection, operator: Operator) -> tuple[Elite, ...]:
-    """Return the elites that a child of `operator` is made from."""
     if selection.parent is None:
         return ()
     if operator is Operator.COMBINE:

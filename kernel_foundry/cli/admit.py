@@ -134,7 +134,6 @@ def _baseline_text(baseline: Baseline) -> str:
 
 
 def _tolerance_text(admission: Admission) -> str:
-    """The tolerance and where it comes from."""
     tolerance, derivation = admission.tolerance, admission.derivation
     bounds = f"tolerance: rtol {tolerance.rtol:.2e}, atol {tolerance.atol:.2e}"
     if tolerance.output_shares:

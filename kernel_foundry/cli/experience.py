@@ -153,7 +153,6 @@ def search(
 
 
 def _best(foundry: Foundry, queries: list[LessonQuery], limit: int) -> list[LessonHit]:
-    """The best hits of any of the queries, each lesson once."""
     by_lesson: dict[int, LessonHit] = {}
     for query in queries:
         for hit in foundry.ask_experience(partial(_hits, query=query, limit=limit)):

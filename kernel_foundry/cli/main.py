@@ -127,7 +127,6 @@ def main() -> None:
 
 
 def _hint(error: KernelFoundryError) -> str:
-    """Which command helps."""
     run = error.metadata.get("run", "")
     if isinstance(error, RunNotFoundError):
         words = "runs list` shows them" if run else "optimize TASK` makes one"

@@ -52,7 +52,6 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
 
 
 def _addresses(listen: str) -> dict[str, str]:
-    """The address of each of the three services."""
     if listen.startswith(_UNIX):
         folder = Path(listen.removeprefix(_UNIX))
         folder.mkdir(parents=True, exist_ok=True)

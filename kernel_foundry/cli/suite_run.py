@@ -180,7 +180,6 @@ def _settings(given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, d
 
 
 def _more(kept: WholeBudget, given: Mapping[str, Any]) -> WholeBudget:
-    """The budget of a suite that goes on."""
     return WholeBudget(
         cost_usd=kept.cost_usd if given["usd"] is None else given["usd"],
         tokens=kept.tokens if given["tokens"] is None else given["tokens"],

@@ -80,7 +80,6 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
 
 
 def _next_steps(ended: RunResult) -> list[tuple[str, str]]:
-    """What to do with a winner, each with its command."""
     name = ended.run.spec.name
     steps = [
         ("its code and whole verdict", f"runs best {name}"),

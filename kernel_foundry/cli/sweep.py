@@ -233,7 +233,6 @@ def _row(result: ConfigurationResult) -> tuple[str, ...]:
 
 
 def _show_failures(console: PrintableConsole, results: Sequence[ConfigurationResult]) -> None:
-    """Print each reason once."""
     reasons = Counter(filter(None, (headline(r.findings) for r in results)))
     for message, count in reasons.most_common(_TOP):
         console.print(f"{count}×: {message}", style="red")

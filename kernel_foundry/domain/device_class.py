@@ -42,7 +42,6 @@ def is_model(device: DeviceSpec, words: str) -> bool:
 
 
 def _model(device: DeviceSpec) -> str:
-    """The model's name as part of the class's."""
     model = _OTHER_CHARACTERS.sub("-", device.name.lower())[:_LONGEST_MODEL].strip("-")
     return model or "device"
 

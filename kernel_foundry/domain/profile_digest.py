@@ -142,6 +142,5 @@ def _bytes(count: float) -> str:
 
 
 def _plain(text: str, longest: int) -> str:
-    """Text without what terminals obey, and not longer than `longest`."""
     kept = "".join(c if c.isprintable() else " " for c in text[: longest + 1])
     return kept if len(kept) <= longest else f"{kept[: longest - 1]}…"

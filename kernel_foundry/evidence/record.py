@@ -196,7 +196,6 @@ def _sparse(value: Any) -> Any:
 
 @cache
 def _defaults(kind: Any) -> tuple[tuple[str, Any], ...] | None:
-    """The fields of a dataclass with their defaults; None for other types."""
     if not dataclasses.is_dataclass(kind):
         return None
     return tuple((field.name, field.default) for field in dataclasses.fields(kind))

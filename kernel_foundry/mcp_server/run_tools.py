@@ -222,7 +222,6 @@ async def _start(
     start_from: tuple[Path, ...],
     run: str,
 ) -> str:
-    """Begin a run and return its name."""
     going_on = [one for one in parts.runs if not one.ended.done()]
     if going_on:
         raise AlreadyExistsError(

@@ -217,7 +217,6 @@ def _same(left: TuneValue, right: TuneValue) -> bool:
 
 
 def _used_names(expression: Expression) -> set[str]:
-    """The names that an expression reads; names of functions it calls are not."""
     called = {id(n.func) for n in ast.walk(expression.node) if isinstance(n, ast.Call)}
     return {
         node.id

@@ -268,7 +268,6 @@ def _filtered(values: Values, dimensions: int) -> tuple[PlanTensor, PlanTensor]:
 
 
 def _padding(values: Values, dimensions: int, stride: Shape, spans: Shape) -> Shape:
-    """The padding of both sides together, by dimension."""
     value = values["padding"]
     if value == "valid":
         return (0,) * dimensions

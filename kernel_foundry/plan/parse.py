@@ -112,8 +112,6 @@ def _python_parse(text: str, *, mode: str, first_line: int) -> ast.AST:
 
 
 class _PlanBuilder:
-    """Collects the top-level statements of one plan."""
-
     def __init__(self, text: str, module: ast.Module) -> None:
         self._text = text
         self._module = module

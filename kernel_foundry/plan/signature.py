@@ -154,7 +154,6 @@ def _block_declarations(text: str, start: int, end: int) -> Iterator[tuple[str, 
 
 
 def _declaration_end(text: str, start: int, end: int) -> int:
-    """Where the body `{` or the `;` stands."""
     depth = 0
     for position in range(start, end):
         character = text[position]
@@ -283,7 +282,6 @@ def _parameter(text: str, aliases: Mapping[str, str]) -> KernelParameter:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas outside of brackets."""
     parts, depth, current = [], 0, ""
     for character in text:
         if character in "(<[{":

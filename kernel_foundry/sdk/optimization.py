@@ -168,7 +168,6 @@ async def _evolve(
 
 
 async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
-    """How many evaluations keep the run's devices busy."""
     devices = (await evaluator.capabilities()).devices
     matching = [d for d in devices if spec.device in ways_to_ask(d)]
     return max(len(matching), 1) * evaluations_of_a_device(spec.language)
@@ -183,7 +182,6 @@ def evaluations_of_a_device(language: Language) -> int:
 
 
 def _resumed(run: Run, budget: Budget) -> Budget:
-    """What a run that goes on may use."""
     limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
     if run.state is RunState.FINISHED and not any(limits):
         raise InvalidArgumentError(

@@ -90,7 +90,6 @@ class Routes:
         return _text(HTTPStatus.NOT_FOUND, "no such page")
 
     async def _changed(self, request: Request) -> Response:
-        """Do what a request asks and return what there is then."""
         match request.path:
             case ("api", "runs", name, "steering"):
                 check_run_name(name)

@@ -93,7 +93,6 @@ class RunFeed:
             self._task = None
 
     def _begin(self) -> None:
-        """Follow the run, from where it was left."""
         if self._task is None or self._task.done():
             self._state = None
             self._task = asyncio.create_task(self._follow())

@@ -45,8 +45,6 @@ def most(field: FieldDescriptor) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bounds:
-    """Those of the fields of a message type."""
-
     texts: tuple[tuple[str, int], ...]
     """Name and most characters."""
     sequences: tuple[tuple[str, int | None, int | None], ...]

@@ -70,8 +70,6 @@ class EliteMessages:
 
 
 class _Newest(Generic[K, V]):
-    """The values that were used last."""
-
     def __init__(self) -> None:
         self._values: OrderedDict[K, V] = OrderedDict()
 

@@ -205,7 +205,6 @@ def _is_one_scalar(field: FieldDescriptor) -> bool:
 
 @cache
 def _field_writer(field: FieldDescriptor) -> Writer:
-    """What writes one field, which is there."""
     if field.message_type is None:
         return _scalar_writer(field)
     name, descriptor = field.name, field.message_type
@@ -260,7 +259,6 @@ Reader = Callable[[Any], Any]
 
 @cache
 def _reader(kind: Any, descriptor: Descriptor) -> Reader:
-    """What reads messages of one type as a dataclass."""
     hints = typing.get_type_hints(kind)
     fields = [
         _field(hints[field.name], descriptor.fields_by_name[field.name], field.default)
@@ -288,7 +286,6 @@ def _is_plain(field: _Field) -> bool:
 
 
 def _field_reader(field: _Field) -> Reader:
-    """What reads one field of a message."""
     name, item = field.name, _item_reader(field)
     if field.is_repeated:
         return _sequence_reader(field, item)

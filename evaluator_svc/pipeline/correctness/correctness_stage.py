@@ -244,7 +244,6 @@ class CorrectnessStage:
         return judged
 
     def _explained(self, failure: CandidateFailure, drawn: DrawnInputs) -> CandidateFailure:
-        """Return a failure with the findings of a tool."""
         rerun = self._candidate.rerun
         if rerun is None:
             return failure

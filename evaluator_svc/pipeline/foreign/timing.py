@@ -236,7 +236,6 @@ class ForeignTimer:
         return self._compare(orders, key=key, call_count=call_count)
 
     def _compare(self, orders: Orders, *, key: int, call_count: int) -> KeptVerdict:
-        """Let the judge compare the outputs that it has."""
         claimed = KeptClaim(
             call_draws_seed=0,  # one set and one call: there is nothing to draw
             redraw_key=key,

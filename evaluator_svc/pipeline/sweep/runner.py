@@ -176,7 +176,6 @@ class SweepRunner:
                     self._judge.release(inputs.draw.draw)
 
     def _opened(self) -> ChildProcess:
-        """Return the runner; a new one when there is none."""
         if self._process is None:
             self._process = self._runners.take()
             for workload in self._admission.workloads:
@@ -349,7 +348,6 @@ class SweepRunner:
         return failure
 
     def _settled(self, number: int, failure: CandidateFailure) -> CandidateFailure:
-        """Return a failure, with all as the next configuration has to find it."""
         if failure.is_runner_usable:
             self._to_forget.add(number)
             self._poison()

@@ -235,7 +235,6 @@ class PythonText:
         return source
 
     def _add_global(self, home: ModuleType, name: str, value: Any) -> None:
-        """Add what a name means in a user's file."""
         if self._values.get(name) is value:
             return
         if isinstance(value, ModuleType):

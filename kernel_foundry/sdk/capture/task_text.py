@@ -156,7 +156,6 @@ def _input_list(shape: RecordedCalls, rows: list[list[str]], python: PythonText)
 
 
 def _draw(tensor: torch.Tensor, row: list[str], value_range: tuple[float, float]) -> str:
-    """An expression that draws a tensor like one that was seen."""
     least, largest = value_range
     shape = f"({', '.join(row)}{',' if len(row) == 1 else ''})"
     dtype = tensor.dtype

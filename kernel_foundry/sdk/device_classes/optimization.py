@@ -136,7 +136,6 @@ async def optimize_classes(
 
 
 def _share(budget: Budget, count: int) -> Budget:
-    """What each of so many runs may use."""
     per_minute = budget.requests_per_minute
     return replace(
         budget,

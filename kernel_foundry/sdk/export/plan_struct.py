@@ -108,7 +108,6 @@ class _StructWriter(PlanWriter):
         return bool(called & self._recording)
 
     def _recording_helpers(self) -> frozenset[str]:
-        """Names of the functions that record steps; the checker has ordered helpers, or not."""
         self._recording = frozenset({"zeros"})
         for _ in self.plan.helpers:
             self._recording |= {

@@ -251,7 +251,6 @@ def is_deterministic(winners: Sequence[Winner]) -> bool:
 
 
 def _runtime_part(name: str) -> tuple[list[str], str]:
-    """The imports of a part of the runtime, and the rest of it."""
     text = (_RUNTIME / f"{name}.py").read_text(encoding="utf-8")
     lines = text.splitlines()
     tree = ast.parse(text)

@@ -237,7 +237,6 @@ class Evolution:
                 return
 
     async def _keep_injecting(self, queue: ProposalQueue[PendingProposal]) -> None:
-        """Have candidates judged that the run's user gives."""
         while True:
             source = await self._steering.next_candidate()
             if source.digest not in self._proposer.seen:

@@ -108,7 +108,6 @@ class Promotion:
         return tries >= self._most or self._refused >= REFUSALS or (bool(began) and self._is_late())
 
     async def _leader(self) -> Elite | None:
-        """The best elite that could be measured; None when there is none."""
         elites = await self._elites(1 + len(self._unmeasured))
         able = (e for e in elites if e.candidate.digest not in self._unmeasured)
         return next(able, None)

@@ -187,7 +187,6 @@ def _profile(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[dict[int, floa
 
 
 def _tensors(outputs: Any) -> list[torch.Tensor]:
-    """Copies of all tensors of a model's result."""
     return [
         leaf.detach().clone() for leaf in tree_leaves(outputs) if isinstance(leaf, torch.Tensor)
     ]

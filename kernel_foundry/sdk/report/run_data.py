@@ -78,7 +78,6 @@ async def winners_exchanges(generator: Generator, data: dict[str, Any]) -> dict[
 
 
 def _wanted(rows: list[dict[str, Any]], elites: Iterable[str]) -> set[int]:
-    """Sequences of the evaluations whose details are held."""
     digests = _ancestors(rows, elites)
     wanted = {row["sequence"] for row in rows if row["candidate"] in digests}
     newest = (row["sequence"] for row in reversed(rows))
@@ -90,7 +89,6 @@ def _wanted(rows: list[dict[str, Any]], elites: Iterable[str]) -> set[int]:
 
 
 def _ancestors(rows: list[dict[str, Any]], candidates: Iterable[str]) -> set[str]:
-    """The candidates and all that they came from."""
     parents = {row["candidate"]: row["parents"] for row in rows}
     found: set[str] = set()
     waiting = list(candidates)

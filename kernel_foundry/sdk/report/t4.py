@@ -59,7 +59,6 @@ def _milliseconds(nanoseconds: float | None) -> float | None:
 
 
 def _value(text: str) -> int | float | bool | str:
-    """A TUNE value as JSON has it."""
     if text in ("True", "False"):
         return text == "True"
     for number in (int, float):

@@ -132,8 +132,6 @@ async def devices_of(evaluator: Evaluator, named: tuple[str, ...]) -> tuple[str,
 
 
 class _SuiteRun:
-    """One process's work on a suite."""
-
     def __init__(
         self,
         services: Services,
@@ -198,7 +196,6 @@ class _SuiteRun:
         return entry
 
     async def _work(self, entry: SuiteEntry) -> None:
-        """Make one run, however often a service goes away meanwhile."""
         away_since_s: float | None = None
         pause_s = _FIRST_PAUSE_S
         while True:

@@ -99,7 +99,6 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
 
 
 def _workloads(files: SuiteFiles, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each workload of a definition, with where it stands."""
     if PurePosixPath(path).name == _DEFINITION:
         listed = files.beside(path, _WORKLOADS)
     else:
@@ -214,7 +213,6 @@ def _parameters(definition: Definition) -> list[str]:
 
 
 def _text(definition: Definition, group: SettingGroup) -> str:
-    """The task file's text for a group of workloads."""
     names = _names(definition, group)
     given = {
         key: value if isinstance(value, str) else repr(value)

@@ -201,7 +201,6 @@ def _settings(task: Mapping[str, Any], generate: ast.FunctionDef) -> list[Settin
 def _task_file(
     text: str, tree: ast.Module, generate: ast.FunctionDef, group: SettingGroup
 ) -> tuple[str, list[dict[str, Any]]]:
-    """The text for a group of settings, and its workloads."""
     names = free_names(group.overridden, bound_names(tree))
     given = {key: literal(value) for key, value in group.constants.items()} | names
     if _SEED in keywords_of(generate):

@@ -87,7 +87,6 @@ def compare_checks(
 
 
 def _exact_workloads(evaluation: Evaluation) -> set[str]:
-    """The workloads whose results are the same in every run."""
     return {
         w.workload
         for w in evaluation.workloads
@@ -167,7 +166,6 @@ def _left_out(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> I
 
 
 def _worst(checks: tuple[Check, ...]) -> dict[tuple[CheckKind, str], Check]:
-    """The worst check of each kind on each workload, the first of equals."""
     worst: dict[tuple[CheckKind, str], Check] = {}
     for check in checks:
         key = (check.kind, check.workload)

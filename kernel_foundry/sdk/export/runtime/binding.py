@@ -172,7 +172,6 @@ def _tensors_of(kind: Sizes) -> dict[str, torch.Tensor]:
 
 
 def _check_range(specialisation: dict[str, Any], sizes: dict[str, int]) -> None:
-    """Refuse sizes that are not between those that were judged."""
     for name, size in sizes.items():
         judged = [WORKLOADS[i]["sizes"][name] for i in specialisation["workloads"]]
         if not min(judged) <= size <= max(judged):
