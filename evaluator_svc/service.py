@@ -4,7 +4,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Final
 
 from grpc.aio import ServicerContext
 
@@ -26,6 +26,9 @@ from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field, to_message
 
 _Context = ServicerContext[Any, Any]
+
+
+SERVICE: Final = pb2.DESCRIPTOR.services_by_name["EvaluatorService"]
 
 
 class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
@@ -119,7 +122,7 @@ def _read_text(request: pb2.EvaluateKernelRequest | pb2.SweepKernelRequest) -> N
 def evaluator_service(evaluator: Evaluator) -> Service:
     """Return `evaluator` as a service; the server closes it at its end."""
     return Service(
-        name=pb2.DESCRIPTOR.services_by_name["EvaluatorService"].full_name,
+        name=SERVICE.full_name,
         register=lambda server: pb2_grpc.add_EvaluatorServiceServicer_to_server(
             EvaluatorServicer(evaluator), server
         ),

@@ -44,6 +44,11 @@ class KernelFoundryError(Exception):
         super().__init__(self.message)
         self.metadata = metadata
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same call may succeed a moment later."""
+        return self.code is StatusCode.UNAVAILABLE
+
 
 class InvalidArgumentError(KernelFoundryError):
     """A request that is wrong in any state; `metadata["field"]` names the field path."""
@@ -123,10 +128,15 @@ class TaskRefusedError(KernelFoundryError):
 
 
 class DeviceBusyError(KernelFoundryError):
-    """The device's queue is full."""
+    """The device's queue is full: a moment later there may be room."""
 
-    code = StatusCode.UNAVAILABLE
+    code = StatusCode.RESOURCE_EXHAUSTED
     reason = "DEVICE_BUSY"
+
+    @property
+    def may_pass(self) -> bool:
+        """Return that it may."""
+        return True
 
 
 class DeviceMemoryError(KernelFoundryError):

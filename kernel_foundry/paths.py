@@ -53,6 +53,11 @@ def tokens_path() -> Path:
     return data_dir() / "tokens.json"
 
 
+def ray_token_path() -> Path:
+    """Return the file of the token that this user's clusters of Ray ask for."""
+    return data_dir() / "ray.token"
+
+
 def suites_path() -> Path:
     """Return the file that remembers where suites stand."""
     return data_dir() / "suites.db"

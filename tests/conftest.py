@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, settings
 import kernel_foundry_native as native
 from archive_svc.archive import LocalArchive
 from evaluator_svc.evaluator import LocalEvaluator
+from tests import ray_ingress
 from tests.archive.postgres import PostgresServer, absence
 from tests.quick_settings import quick_settings
 from tests.turns import Turns
@@ -80,7 +81,9 @@ def _absence(kind: str) -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs an absent device, before any fixture opens it."""
+    """Skip what needs an absent device, or Ray, before any fixture opens it."""
+    if item.get_closest_marker("ray") is not None and (reason := ray_ingress.absence()):
+        pytest.skip(reason)
     for marker, kind in _DEVICE_KIND.items():
         if item.get_closest_marker(marker) is None:
             continue
@@ -99,6 +102,13 @@ def postgres_server() -> Iterator[PostgresServer]:
         pytest.skip(reason)
     with PostgresServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def ray_address(cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An ingress of Ray Serve with the application "null", the same for all tests."""
+    with ray_ingress.ingress(tmp_path_factory.mktemp("ray")) as address:
+        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

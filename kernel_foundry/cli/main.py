@@ -41,6 +41,7 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
+    "fleet": "Run evaluators behind Ray Serve, on one machine or many.",
     "token": "Make, list and revoke tokens of services.",
     "mcp": "Serve a coding agent: judge kernels as its tool.",
     "skills": "Install skills for coding agents.",

@@ -168,7 +168,7 @@ def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
     is_device = number.isdigit() or device == kind or CLASS_NAME.fullmatch(device) is not None
     if not device or (is_kind and is_device):
         return device, evaluator_target
-    port = device.rpartition(":")[2] if ":" in device else ""
+    port = device.partition("/")[0].rpartition(":")[2] if ":" in device else ""
     has_port = port.isdigit() and int(port) > 0
     is_address = device in (LOCAL, SPAWN) or device.startswith("unix:") or has_port
     if is_kind or not is_address:

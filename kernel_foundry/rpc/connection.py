@@ -15,11 +15,10 @@ from kernel_foundry.errors import (
     DeadlineExceededError,
     KernelFoundryError,
     MalformedAnswerError,
-    StatusCode,
 )
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
-from kernel_foundry.rpc.security import ClientSecurity
+from kernel_foundry.rpc.security import ClientSecurity, is_unix
 from kernel_foundry.rpc.status import from_rpc_error
 from kernel_foundry.tracing import trace_headers
 
@@ -40,7 +39,7 @@ CLIENT_OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often a call that may be repeated is tried while a service is UNAVAILABLE."""
+    """How often a call that may be repeated is tried while a service is away or busy."""
 
     attempts: int = 6
     """Tries in all; six of them wait about 3 s for a service that restarts."""
@@ -60,6 +59,9 @@ class CallOptions:
 
 
 DEFAULT_OPTIONS = CallOptions()
+
+APPLICATION_KEY = "application"
+"""Metadata by which Ray Serve's ingress finds an application."""
 
 
 class _BoundedChannel:
@@ -91,14 +93,17 @@ class Connection:
     """A channel to the service at `target`; belongs to the event loop it is made in.
 
     Args:
-        target: `unix:/path` or `host:port`.
+        target: `unix:/path`, `host:port`, or `host:port/application` of an ingress that has
+            several.
         options: Deadlines and retries.
     """
 
     def __init__(self, target: str, options: CallOptions) -> None:
         security = ClientSecurity.from_environment()
-        self._metadata = security.metadata(target)
-        self._channel = security.channel(target, CLIENT_OPTIONS)
+        address, application = split_target(target)
+        chosen = ((APPLICATION_KEY, application),) if application else ()
+        self._metadata = (*security.metadata(address), *chosen)
+        self._channel = security.channel(address, CLIENT_OPTIONS)
         # Stubs name the type of a channel, and use no more of it than this one has.
         self.channel = cast("grpc.aio.Channel", _BoundedChannel(self._channel))
         self._target = target
@@ -161,7 +166,7 @@ class Connection:
                 raise (reason or error) from error.__cause__
             except KernelFoundryError as error:
                 is_last = attempt == self._options.retry.attempts or clock() + delay_s > end_s
-                if error.code is not StatusCode.UNAVAILABLE or is_last:
+                if not error.may_pass or is_last:
                     raise
                 reason = error
             await asyncio.sleep(delay_s * random.uniform(0.75, 1.25))
@@ -187,3 +192,11 @@ class Connection:
                 target=self._target,
             )
         return response
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return the address of a target, and its application, "" for none."""
+    if is_unix(target):
+        return target, ""
+    address, _, application = target.partition("/")
+    return address, application

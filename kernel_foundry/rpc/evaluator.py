@@ -29,7 +29,7 @@ class RemoteEvaluator:
     `DeadlineExceededError`. Made and used in one event loop.
 
     Args:
-        target: `unix:/path` or `host:port`.
+        target: `unix:/path`, `host:port` or `host:port/application`.
         options: Deadlines and retries.
     """
 
@@ -92,7 +92,8 @@ class RemoteEvaluator:
         )
         async with aclosing(responses):
             async for response in responses:
-                yield read_field(ConfigurationResult, response, "result")
+                if response.HasField("result"):  # an ingress puts an empty one before an error
+                    yield read_field(ConfigurationResult, response, "result")
 
     async def probe(self, device: str = "") -> tuple[Probe, ...]:
         """Try what must work and what must not on the evaluator's host."""

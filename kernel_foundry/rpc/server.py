@@ -16,15 +16,10 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from kernel_foundry.errors import ServiceUnavailableError
-from kernel_foundry.rpc.access import AccessInterceptor, AuditLog
-from kernel_foundry.rpc.interceptor import ErrorInterceptor
+from kernel_foundry.rpc.guards import Guards
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.metrics import Metrics
-from kernel_foundry.rpc.observation import ObservationInterceptor
-from kernel_foundry.rpc.quotas import Quotas, UsageFile
 from kernel_foundry.rpc.security import ServerSecurity, is_unix
-from kernel_foundry.rpc.tokens import TokenFile
-from kernel_foundry.tracing import is_tracing
 
 _log = logging.getLogger(__name__)
 
@@ -113,30 +108,21 @@ async def running(
         InvalidArgumentError: it needs more security than is given, or a file cannot be read.
     """
     credentials = security.credentials(listen)
-    needs_token = security.tokens is not None and not is_unix(listen)
-    tokens = TokenFile(security.tokens) if security.tokens and needs_token else None
-    if tokens is not None:
-        tokens.tokens()  # a file that is none is said now, not to the first caller
-    audits = tokens is not None or credentials is not None or security.audit_log is not None
-    audit = AuditLog(security.audit_log)
-    quotas: Quotas | None = None
-    if security.tokens and tokens:
-        usage = UsageFile(security.usage) if security.usage else UsageFile.beside(security.tokens)
-        quotas = Quotas(usage)
-    guards = (AccessInterceptor(tokens, audit, quotas),) if audits else ()
-    is_observed = metrics is not None or is_tracing()
-    observers = (ObservationInterceptor(metrics),) if is_observed else ()
+    guards = Guards(
+        security,
+        asks_for_tokens=not is_unix(listen),
+        is_encrypted=credentials is not None,
+        metrics=metrics,
+    )
     server = grpc.aio.server(
-        interceptors=(*observers, *guards, ErrorInterceptor()),
+        interceptors=guards.interceptors,
         # Without the second option two servers share a port and each gets half of the calls.
         options=(*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0), _HANDSHAKE),
     )
     names = [service.name for service in services]
     checks = await _add_standard_services(server, names)
     async with AsyncExitStack() as at_end:  # runs in reverse order
-        at_end.callback(audit.close)
-        if quotas is not None:
-            at_end.callback(quotas.close)
+        at_end.callback(guards.close)
         for service in services:
             service.register(server)
             at_end.push_async_callback(service.close)

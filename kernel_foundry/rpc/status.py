@@ -41,6 +41,15 @@ _CLASS_BY_CODE: dict[int, type[KernelFoundryError]] = {
 }
 
 
+_CARRIER_CLASS: dict[int, type[KernelFoundryError]] = {
+    # Statuses without ErrorInfo are none of a service of ours, but of what carries its calls: an
+    # ingress with a queue of its own, which knows no such application now or lost its replica.
+    StatusCode.RESOURCE_EXHAUSTED: errors.DeviceBusyError,
+    StatusCode.NOT_FOUND: errors.ServiceUnavailableError,
+    StatusCode.INTERNAL: errors.ServiceUnavailableError,
+}
+
+
 def to_status(error: KernelFoundryError, service: str) -> Status:
     """Return the status of `error`, its texts bounded.
 
@@ -57,7 +66,8 @@ def to_status(error: KernelFoundryError, service: str) -> Status:
             reason=error.reason, domain=f"{service}.{_DOMAIN}", metadata=metadata
         ),
     )
-    make_detail = _DETAIL_BY_CODE.get(error.code)
+    is_busy = isinstance(error, errors.DeviceBusyError)
+    make_detail = _retry_info if is_busy else _DETAIL_BY_CODE.get(error.code)
     if make_detail is not None:
         _add_detail(status, make_detail(error, message))
     return status
@@ -81,7 +91,8 @@ def from_rpc_error(error: grpc.aio.AioRpcError, target: str) -> KernelFoundryErr
         if key == DETAILS_KEY and isinstance(value, bytes):
             with contextlib.suppress(DecodeError):  # whoever answers is not always one of us
                 return from_status(Status.FromString(value))
-    kind = _class_by_code(error.code().value[0])
+    code = error.code().value[0]
+    kind = _CARRIER_CLASS.get(code) or _class_by_code(code)
     return kind(f"{target}: {error.code().name}: {error.details()}", target=target)
 
 

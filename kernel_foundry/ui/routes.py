@@ -47,6 +47,7 @@ _MOST_IDLE: Final = 8
 _STATUS: Final = {
     StatusCode.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
     StatusCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    StatusCode.RESOURCE_EXHAUSTED: HTTPStatus.TOO_MANY_REQUESTS,
     StatusCode.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """Of our errors; others are 500."""

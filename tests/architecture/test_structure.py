@@ -94,3 +94,11 @@ def test_import_contracts_hold() -> None:
         check=False,
     )
     assert result.returncode == 0, result.stdout
+
+
+def test_the_evaluator_s_supervisor_loads_no_torch_and_nothing_native() -> None:
+    """It outlives every candidate and every driver; those are in processes below it."""
+    heavy = ("torch", "kernel_foundry_native", "ray")
+    code = f"import evaluator_svc.ray_app, sys; print([m for m in {heavy} if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

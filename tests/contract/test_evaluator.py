@@ -1,4 +1,4 @@
-"""What every evaluator promises: the fake, the real one, two of them as a fleet.
+"""What every evaluator promises: the fake, the real one, two as a fleet, one behind Ray Serve.
 
 Each behind a UNIX socket too.
 """
@@ -50,7 +50,15 @@ def fleet_of_two(evaluator: Evaluator) -> Fleet:
     return Fleet(FixedSource(("a:1", "b:1")), lambda _address: Shared(evaluator))
 
 
-@pytest.fixture(params=["fake", "null", pytest.param("sycl", marks=pytest.mark.sycl), "fleet"])
+@pytest.fixture(
+    params=[
+        "fake",
+        "null",
+        pytest.param("sycl", marks=pytest.mark.sycl),
+        "fleet",
+        pytest.param("ray", marks=pytest.mark.ray),
+    ]
+)
 async def evaluator(
     request: pytest.FixtureRequest, reach, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[Evaluator]:
@@ -59,6 +67,9 @@ async def evaluator(
         implementation = FakeEvaluator()
     elif request.param == "fleet":
         implementation = fleet_of_two(local_evaluator("null"))
+    elif request.param == "ray":
+        address = request.getfixturevalue("ray_address")
+        implementation = RemoteEvaluator(f"{address}/null")
     else:
         implementation = Shared(local_evaluator(request.param))
     async with reach(implementation, evaluator_service, RemoteEvaluator) as reached:

@@ -46,7 +46,7 @@ def pods() -> list[tuple[str, dict[str, Any]]]:
 def command_lines() -> Iterator[tuple[str, list[str]]]:
     """Every `kfoundry` with its arguments, and where it stands."""
     for line in DOCKERFILE.read_text().splitlines():
-        if line.startswith("CMD "):
+        if line.startswith('CMD ["serve"'):
             yield DOCKERFILE.name, json.loads(line.removeprefix("CMD "))
     for name, pod in pods():
         for container in pod["containers"]:

@@ -60,7 +60,7 @@ def test_long_text_is_bounded_in_its_middle() -> None:
 
 def test_newer_reason_falls_back_to_the_code() -> None:
     """A reason that this version does not know still gives a class of its code."""
-    status = to_status(errors.DeviceBusyError("busy"), "evaluator")
+    status = to_status(errors.ProcessLostError("lost"), "evaluator")
     info = _info(status)
     info.reason = "FROM_THE_FUTURE"
     status.details[0].Pack(info)

@@ -12,7 +12,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.graph.graph import operands
-from evaluator_svc.judge.graph.products import PRODUCTS
+from evaluator_svc.messages.products import PRODUCTS
 from kernel_foundry.domain.admission import GraphNode
 
 _FREE: Final = frozenset({

@@ -15,10 +15,10 @@ from typing import Any, Final
 import torch
 from torch import fx, nn
 
-from evaluator_svc.judge.graph.products import PRODUCTS
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.operators import operator_name
+from evaluator_svc.messages.products import PRODUCTS
 
 _SAMPLE_ELEMENTS: Final = 4096
 """Most elements of a result that are kept to be compared between draws, evenly spaced."""

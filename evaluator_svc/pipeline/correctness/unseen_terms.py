@@ -8,8 +8,8 @@ can tell the draws that would show it.
 import math
 from typing import Final
 
-from evaluator_svc.judge.graph.products import PRODUCTS
 from evaluator_svc.languages import backend_of
+from evaluator_svc.messages.products import PRODUCTS
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.number_formats import INT8
 from kernel_foundry.domain.admission import Admission, Distribution, TensorRole, WorkloadAdmission

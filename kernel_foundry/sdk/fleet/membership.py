@@ -27,7 +27,7 @@ class Entry:
     """One evaluator of a fleet, as its user names it."""
 
     address: str
-    """`host:port`, `unix:/path` or `local`."""
+    """`host:port`, `host:port/application`, `unix:/path` or `local`."""
     name: str
     """What its devices have behind "@"; the address where nothing else is given."""
     labels: tuple[str, ...] = ()
@@ -188,10 +188,11 @@ def _entry(value: Any, place: str) -> Entry:
         ("address", "name", "labels", "clock_policy", "drain"),
     )
     address = _text(keys, "address", place)
-    host, _, port = address.rpartition(":")
+    host, _, port = address.partition("/")[0].rpartition(":")
     is_address = address == "local" or address.startswith("unix:/") or (host and port.isdigit())
     if not is_address:
-        raise _invalid(place, f"address {address!r}: expected HOST:PORT, unix:/PATH or local")
+        expected = "expected HOST:PORT, HOST:PORT/APPLICATION, unix:/PATH or local"
+        raise _invalid(place, f"address {address!r}: {expected}")
     name = _text(keys, "name", place) or address
     if "@" in name:
         raise _invalid(place, f"name {name!r}: expected one without '@'")

@@ -25,7 +25,7 @@ from kernel_foundry.domain.sweep import (
     SweepRequest,
     best_of,
 )
-from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.plan.configuration import space_size
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
@@ -178,7 +178,7 @@ class Sweeper:
                     listener(result)
                     results.append(result)
         except KernelFoundryError as error:
-            if error.code is not StatusCode.UNAVAILABLE:
+            if not error.may_pass:
                 raise
             # An evaluator that goes away for a while costs the rest of the sweep, not the run.
         best = best_of(tuple(results))

@@ -34,7 +34,6 @@ from kernel_foundry.errors import (
     QuotaExceededError,
     RunHeldError,
     RunNotFoundError,
-    StatusCode,
     TaskBeyondModelsError,
     TaskInvalidError,
     TaskRefusedError,
@@ -323,7 +322,7 @@ class _SuiteRun:
 
 def _after_failure(entry: SuiteEntry, error: KernelFoundryError) -> EntryState:
     """Where a run stands that failed for no fault of a candidate: it is tried again, or not."""
-    may_pass = error.code is StatusCode.UNAVAILABLE or isinstance(error, RunHeldError)
+    may_pass = error.may_pass or isinstance(error, RunHeldError)
     is_over = not may_pass or entry.progress.attempts >= MOST_ATTEMPTS
     return EntryState.FAILED if is_over else EntryState.BEGUN
 

@@ -1,0 +1,208 @@
+"""Evaluators behind Ray Serve's gRPC ingress: deployed, looked at, and taken down.
+
+Ray is imported here alone, and by the application itself (`evaluator_svc.ray_app`).
+"""
+
+import importlib
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    PackageMissingError,
+    ServiceUnavailableError,
+)
+from kernel_foundry.paths import ray_token_path
+from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
+from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
+from kernel_foundry.text_file import read_text_file, replace_text_file
+
+APPLICATION: Final = "evaluator_svc.ray_app"
+"""Module with `application`, which makes one, and `add_methods`, for the ingress."""
+INGRESS_PORT: Final = 9000
+_LONGEST_FILE: Final = 1 << 16
+_LOOK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationState:
+    """Where one application stands."""
+
+    name: str
+    state: str
+    """As Serve calls it: RUNNING, DEPLOYING, UNHEALTHY, ..."""
+    replicas: Mapping[str, int]
+    """How many there are, by Serve's word for their state."""
+    message: str = ""
+
+
+class RayFleet:
+    """A cluster of Ray with our applications; to be closed.
+
+    Args:
+        address: Of a cluster that runs, such as "head:6379" or "auto"; "" starts one on this
+            machine, which ends with this process.
+
+    Raises:
+        PackageMissingError: Ray is not installed.
+        InvalidArgumentError: the file of the cluster's token cannot be written.
+        ServiceUnavailableError: the cluster does not answer or did not start.
+    """
+
+    def __init__(self, address: str = "") -> None:
+        self._is_own = not address
+        if self._is_own:
+            # Read by the ingress, which is a process of the cluster.
+            os.environ.setdefault("RAY_SERVE_GRPC_MAX_MESSAGE_SIZE", str(MESSAGE_LIMIT_BYTES))
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            _use_token(_token_file())
+            here: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+        else:
+            if address == "auto" and ray_token_path().exists():
+                _use_token(ray_token_path())
+            here = {"address": address}
+        self._ray, self._serve = _ray()
+        try:
+            self._ray.init(**here, namespace="serve", logging_level="ERROR", log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ServiceUnavailableError(
+                f"no cluster of Ray at {address or 'this machine'}: {error}", target=address
+            ) from error
+
+    def up(self, applications: Mapping[str, Mapping[str, Any]], port: int) -> None:
+        """Deploy applications behind the ingress; return once they answer.
+
+        Args:
+            applications: Arguments of each (`evaluator_svc.ray_app.DeviceClass`), by its name.
+            port: The ingress's on every node. A cluster that has an ingress already keeps its port.
+
+        Raises:
+            InvalidArgumentError: an application's arguments are wrong, or the port is taken.
+            ServiceUnavailableError: an application did not start; the message says why.
+        """
+        module = importlib.import_module(APPLICATION)
+        made = {name: module.application(given) for name, given in applications.items()}
+        if self._is_own:
+            _check_free(port)
+        from ray.serve.config import HTTPOptions, ProxyLocation, gRPCOptions
+
+        self._serve.start(
+            proxy_location=ProxyLocation.EveryNode,
+            http_options=HTTPOptions(host="127.0.0.1", port=0),  # nobody asks for it
+            grpc_options=gRPCOptions(
+                port=port, grpc_servicer_functions=[f"{APPLICATION}.add_methods"]
+            ),
+        )
+        for name, application in made.items():
+            try:
+                # The ingress knows only what has a route of HTTP as well.
+                self._serve.run(application, name=name, route_prefix=f"/{name}")
+            except RuntimeError as error:
+                states = [state for state in self.status() if state.name == name]
+                why = next((state.message for state in states if state.message), str(error))
+                raise ServiceUnavailableError(f"{name} did not start: {why}") from error
+
+    def status(self) -> tuple[ApplicationState, ...]:
+        """Return where the applications stand."""
+        found = self._serve.status().applications
+        return tuple(
+            ApplicationState(
+                name=name,
+                state=app.status.value,
+                replicas={
+                    state: count
+                    for deployment in app.deployments.values()
+                    for state, count in deployment.replica_states.items()
+                },
+                message=app.message,
+            )
+            for name, app in sorted(found.items())
+        )
+
+    def wait(self) -> None:
+        """Return once no application is left."""
+        while self.status():
+            time.sleep(_LOOK_S)
+
+    def down(self) -> None:
+        """Take all applications down, each once its calls in flight have ended or time is over."""
+        self._serve.shutdown()
+
+    def close(self) -> None:
+        """Leave the cluster; one that this made ends."""
+        self._ray.shutdown()
+
+
+def read_applications(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the applications of a file: YAML, `applications` with each one's arguments by name.
+
+    Raises:
+        InvalidArgumentError: it cannot be read or has another form.
+    """
+    try:
+        document = read_yaml(read_text_file(path, _LONGEST_FILE))
+    except PlainYamlError as error:
+        raise InvalidArgumentError(f"{path}: {error}", field="file") from error
+    named = document.get("applications") if isinstance(document, dict) else None
+    if (
+        not isinstance(named, dict)
+        or not named
+        or not all(isinstance(given, dict) for given in named.values())
+    ):
+        raise InvalidArgumentError(
+            f"{path}: expected `applications` with the arguments of each by its name", field="file"
+        )
+    return {str(name): given for name, given in named.items()}
+
+
+def _token_file() -> Path:
+    """The file of the token of this user's own clusters, made at first use."""
+    path = ray_token_path()
+    if not path.exists():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_text_file(path, secrets.token_hex(32), mode=0o600)
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"{path} cannot be written: {error.strerror}", field="token"
+            ) from error
+    return path
+
+
+def _use_token(path: Path) -> None:
+    """Have Ray ask for a token, unless its user has set otherwise.
+
+    Its processes listen at all addresses, and whoever may talk to them runs code here.
+    """
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if "RAY_AUTH_TOKEN" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(path))
+
+
+def _ray() -> tuple[ModuleType, ModuleType]:
+    try:
+        import ray
+        from ray import serve
+    except ImportError as error:
+        raise PackageMissingError(
+            "a fleet behind Ray Serve needs the extra: pip install 'kernel-foundry[ray]'",
+            package="ray",
+        ) from error
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    return ray, serve
+
+
+def _check_free(port: int) -> None:
+    """Refuse a port that another process listens at: Ray would share it, or fail without a word."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise InvalidArgumentError(f"port {port} is taken: choose another one", field="port")

@@ -1,0 +1,125 @@
+"""Files for fleets of Ray Serve: valid, and what they start is ours."""
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evaluator_svc.ray_app import DeviceClass
+from kernel_foundry.cli import fleet as fleet_command
+from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "ray"
+BATCH = DEPLOY / "fleet.sbatch"
+SERVICE, *OTHERS = yaml.safe_load_all((DEPLOY / "rayservice.yaml").read_text())
+CONFIGURATION: dict[str, Any] = yaml.safe_load(SERVICE["spec"]["serveConfigV2"])
+CLUSTER = SERVICE["spec"]["rayClusterConfig"]
+PODS = [CLUSTER["headGroupSpec"]["template"], CLUSTER["workerGroupSpecs"][0]["template"]]
+
+
+def test_applications_are_ours_and_their_arguments_those_of_a_class() -> None:
+    for path in CONFIGURATION["grpc_options"]["grpc_servicer_functions"]:
+        module, _, name = path.rpartition(".")
+        assert callable(getattr(import_module(module), name))
+    (application,) = CONFIGURATION["applications"]
+    module, _, name = application["import_path"].partition(":")
+    assert callable(getattr(import_module(module), name))
+    asked = DeviceClass.from_arguments(application["args"])
+    (group,) = CLUSTER["workerGroupSpecs"]
+    resources = group["template"]["spec"]["containers"][0]["resources"]
+    assert asked.max_replicas == group["maxReplicas"]  # one GPU for each host
+    assert resources["limits"]["nvidia.com/gpu"] == group["rayStartParams"]["num-gpus"] == "1"
+    assert float(resources["limits"]["cpu"]) >= asked.cpus
+    assert group["template"]["spec"]["terminationGracePeriodSeconds"] > asked.drain_seconds
+    mounted = {m["mountPath"] for m in group["template"]["spec"]["containers"][0]["volumeMounts"]}
+    assert {str(Path(path).parent) for path in (asked.tokens, asked.usage)} <= mounted
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_configuration_is_valid_to_ray() -> None:
+    from ray.serve.schema import ServeDeploySchema
+
+    ServeDeploySchema.model_validate(CONFIGURATION)
+
+
+def test_manifests_are_valid_to_kubernetes() -> None:
+    """By the schemas of a release; of what is the operator's own kind, the pods."""
+    validator = pytest.importorskip("kubernetes_validate")
+    for number, pod in enumerate(PODS):
+        named = {**pod, "metadata": {**pod["metadata"], "name": f"pod-{number}"}}
+        validator.validate({"apiVersion": "v1", "kind": "Pod", **named}, "1.33", strict=True)
+    for manifest in OTHERS:
+        validator.validate(manifest, "1.33", strict=True)
+
+
+def test_no_pod_has_a_privilege_and_ray_asks_for_a_token() -> None:
+    assert CLUSTER["authOptions"] == {"mode": "token"}
+    for pod in PODS:
+        security = pod["spec"]["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        (container,) = pod["spec"]["containers"]
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        limit = {"name": "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE", "value": str(MESSAGE_LIMIT_BYTES)}
+        assert limit in container["env"]
+
+
+def _program(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(tmp_path: Path) -> None:
+    """At Slurm's signal its applications are told to end, and the job ends with them."""
+    programs, said = tmp_path / "bin", tmp_path / "said"
+    programs.mkdir()
+    _program(programs, "scontrol", 'printf "gpu1\\ngpu2\\n"')
+    _program(
+        programs,
+        "srun",
+        f'echo "$@" > {said}; while [ ! -e {tmp_path}/down ]; do sleep 0.05; done',
+    )
+    _program(programs, "kfoundry", f'echo "$@" > {tmp_path}/down')
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "KFOUNDRY_HOME": str(tmp_path),
+        "SLURM_CPUS_PER_TASK": "32",
+        "SLURM_GPUS_ON_NODE": "4",
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_NODELIST": "gpu[1-2]",
+        "SLURM_JOB_NUM_NODES": "2",
+    }
+    with subprocess.Popen(["bash", BATCH], env=environment) as job:
+        try:
+            while not (tmp_path / "ingress").exists() or not said.exists():
+                time.sleep(0.02)
+            ingress = (tmp_path / "ingress").read_text()
+            job.send_signal(signal.SIGUSR1)
+            assert job.wait(60) == 0
+        finally:
+            job.kill()
+    assert ingress == "gpu1:9000/cuda\n"
+    assert not (tmp_path / "ingress").exists()
+    ray, _, ours = said.read_text().partition(" -- ")
+    assert ray == "ray symmetric-run --address gpu1:6379 --min-nodes 2"
+    _taken("up", ours, {"replicas": "1-8", "wait": True, "insecure": True, "kinds": ("cuda",)})
+    _taken("down", f"kfoundry {(tmp_path / 'down').read_text()}", {"address": "gpu1:6379"})
+
+
+def _taken(name: str, line: str, expected: dict[str, Any]) -> None:
+    """Assert that a command of `kfoundry fleet` takes a line, as `expected`."""
+    words = shlex.split(line)
+    assert words[:3] == ["kfoundry", "fleet", name]
+    given = fleet_command.command.commands[name].make_context(name, words[3:]).params
+    assert given.items() >= expected.items()

@@ -1,0 +1,92 @@
+"""`kfoundry fleet`: a cluster of Ray on this machine, and what is refused before there is one.
+
+What its evaluators promise is in tests/contract.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kernel_foundry.cli import fleet as fleet_command
+from kernel_foundry.errors import InvalidArgumentError, PackageMissingError
+from kernel_foundry.paths import ray_token_path
+from kernel_foundry.sdk.ray_fleet import read_applications
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(fleet_command.command, arguments)
+
+
+@pytest.mark.ray
+def test_status_shows_a_fleet_to_its_user(ray_address: str) -> None:
+    """Who has the cluster's token, in a file of the user's own."""
+    assert ray_address
+    assert ray_token_path().stat().st_mode & 0o777 == 0o600
+    command = [sys.executable, "-m", "kernel_foundry.cli", "fleet", "status", "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    (application,) = json.loads(told.stdout)["applications"]
+    assert (application["application"], application["state"]) == ("null", "RUNNING")
+    assert application["replicas"] == {"RUNNING": 1}
+
+
+@pytest.mark.ray
+def test_a_replica_loads_no_driver_and_no_torch(ray_address: str) -> None:
+    """It is a supervisor: those are in processes below it."""
+    assert ray_address
+    replicas = [
+        folder
+        for folder in Path("/proc").glob("[0-9]*")
+        if _text(folder / "cmdline").startswith("ray::ServeReplica:null")
+    ]
+    assert replicas
+    for folder in replicas:
+        loaded = _text(folder / "maps")
+        assert loaded
+        for library in ("libcuda", "libOpenCL", "libsycl", "libtorch"):
+            assert library not in loaded, library
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:  # of a process that has ended, or of another user
+        return ""
+
+
+def test_an_ingress_without_tls_has_to_be_asked_for() -> None:
+    """Ray's listens at all addresses."""
+    result = _run("up", "null")
+    assert result.exit_code == 2
+    assert "--insecure" in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("null", "--file", "x.yaml"), ("null", "--insecure", "--replicas", "many"), ("tpu",)],
+    ids=["nothing", "both", "replicas", "kind"],
+)
+def test_what_is_no_fleet_is_refused(arguments: tuple[str, ...]) -> None:
+    assert _run("up", *arguments).exit_code == 2
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(tmp_path))
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED"):
+        monkeypatch.setenv(name, "")  # set by the command, and to be as before
+    with pytest.raises(PackageMissingError, match=r"kernel-foundry\[ray\]"):
+        CliRunner().invoke(
+            fleet_command.command, ["up", "null", "--insecure"], catch_exceptions=False
+        )
+
+
+@pytest.mark.parametrize("text", ["", "applications: []", "applications: {a: 1}", "x: 1", "{"])
+def test_a_file_without_applications_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "f.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidArgumentError, match=r"f\.yaml"):
+        read_applications(file)
