@@ -23,7 +23,8 @@ from kernel_foundry.errors import (
 from kernel_foundry.paths import ray_token_path
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
-from kernel_foundry.text_file import read_text_file, replace_text_file
+from kernel_foundry.text_file import read_text_file
+from kernel_foundry.whole_file import replace_file
 
 APPLICATION: Final = "evaluator_svc.ray_app"
 """Module with `application`, which makes one, and `add_methods`, for the ingress."""
@@ -169,7 +170,7 @@ def _token_file() -> Path:
     if not path.exists():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_text_file(path, secrets.token_hex(32), mode=0o600)
+            replace_file(path, secrets.token_hex(32), mode=0o600)
         except OSError as error:
             raise InvalidArgumentError(
                 f"{path} cannot be written: {error.strerror}", field="token"

@@ -103,6 +103,7 @@ def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(tmp_path
     with subprocess.Popen(["bash", BATCH], env=environment) as job:
         try:
             while not (tmp_path / "ingress").exists() or not said.exists():
+                assert job.poll() is None
                 time.sleep(0.02)
             ingress = (tmp_path / "ingress").read_text()
             job.send_signal(signal.SIGUSR1)
