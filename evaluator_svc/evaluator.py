@@ -26,6 +26,7 @@ from evaluator_svc.pipeline.sweep.sweep import CandidateSweep
 from evaluator_svc.pipeline.timing.admission_check import checked_admission
 from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from evaluator_svc.probing.host import probe_host
+from evaluator_svc.processes.judge_starter import JudgeStarter
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.requests.request_limits import check_evaluation, check_foreign, check_sweep
@@ -87,8 +88,9 @@ class LocalEvaluator:
         self._launcher = ProcessLauncher()
         starter = LockedStarter(settings, self._launcher)
         self._signer = Signer(settings.signing_key)
-        self._sites = DeviceSites(settings, starter, self._launcher, self._signer)
-        self._build_sites = BuildSites(settings, self._launcher, self._sites.pools, self._signer)
+        self._judges = JudgeStarter(settings)
+        self._sites = DeviceSites(settings, starter, self._judges, self._signer)
+        self._build_sites = BuildSites(settings, self._judges, self._sites.pools, self._signer)
         self._threads = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
         self._closing = False
@@ -154,6 +156,7 @@ class LocalEvaluator:
         self._threads.shutdown()
         self._build_sites.close()
         self._sites.close()
+        self._judges.close()
         self._launcher.close()
 
     async def _evaluated(self, request: EvaluationRequest) -> Evaluation:
@@ -292,6 +295,7 @@ class LocalEvaluator:
                 return site.spec.peaks
             peaks = site.remembered_peaks()
             if peaks is None:
+                self._judges.wait()  # imports would take cores from what is measured
                 with site.lock.exclusive():
                     peaks = measure_peaks(site)
             site.remember_peaks(peaks)

@@ -2,9 +2,10 @@
 
 Builders, inspectors and runners come from it where bubblewrap is not in force: their imports take
 longer than most candidates' work, a fork milliseconds. Another one, with torch, forks the runners
-of plans with library calls, and the processes of foreign kernels. A fork does not survive an open
-device, nor threads: there is neither.
-Meets no candidate; what it forks does.
+of plans with library calls, and the processes of foreign kernels. A third one forks judges alone,
+which share no layout of memory with what runs candidates. A fork does not survive an open device,
+nor threads: there is neither.
+Meets no candidate and no task; what it forks does.
 """
 
 import contextlib
@@ -12,20 +13,20 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final, Never
 
-from evaluator_svc.builder.work import build
-from evaluator_svc.inspector.work import answer_requests as answer_inspections
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
     BUILDER,
     FOREIGN,
     INSPECTOR,
+    JUDGE,
     RUNNER,
     ForkReply,
     ForkRequest,
@@ -41,17 +42,58 @@ from evaluator_svc.processes.locked_process import (
     serve_inspector,
     serve_runner,
 )
-from evaluator_svc.runner.work import answer_requests
 from evaluator_svc.sandbox.limits import end_with_parent
 
 _ENDED: Final = "ZX"
 """States of a process that only waits to be forgotten."""
 _END_SECONDS: Final = 0.001
 
-_SERVE: Final[dict[str, Callable[[Conversation], None]]] = {
-    BUILDER: partial(serve_builder, build),
-    INSPECTOR: partial(serve_inspector, answer_inspections),
-    RUNNER: partial(serve_runner, answer_requests),
+_DEVICE_NODES: Final = ("/dev/nvidia", "/dev/dri", "/dev/kfd", "/dev/accel")
+
+_Serve = Callable[[Conversation], None]
+"""What a process does after its fork, until its end."""
+
+
+def _import_builder(_start: ForkServerStart) -> _Serve:
+    from evaluator_svc.builder.work import build
+
+    return partial(serve_builder, build)
+
+
+def _import_inspector(_start: ForkServerStart) -> _Serve:
+    from evaluator_svc.inspector.work import answer_requests
+
+    return partial(serve_inspector, answer_requests)
+
+
+def _import_runner(start: ForkServerStart) -> _Serve:
+    from evaluator_svc.runner.work import answer_requests
+
+    if start.with_library:
+        import evaluator_svc.runner.library_calls  # noqa: F401
+    return partial(serve_runner, answer_requests)
+
+
+def _import_foreign(_start: ForkServerStart) -> _Serve:
+    from evaluator_svc.foreign.work import serve
+
+    return serve
+
+
+def _import_judge(start: ForkServerStart) -> _Serve:
+    from evaluator_svc.judge.imports import import_ahead
+    from evaluator_svc.judge.work import serve_judge
+
+    import_ahead(with_compiler=start.with_compiler)
+    return serve_judge
+
+
+_IMPORTS: Final[Mapping[str, Callable[[ForkServerStart], _Serve]]] = {
+    BUILDER: _import_builder,
+    INSPECTOR: _import_inspector,
+    RUNNER: _import_runner,
+    FOREIGN: _import_foreign,
+    JUDGE: _import_judge,
 }
 
 _WITH_PROGRAMS: Final = set[int]()
@@ -63,26 +105,30 @@ def main() -> None:
     conversation = connect()
     end_with_parent()
     start: ForkServerStart = conversation.receive(ForkServerStart).message
-    torch_version = _import_torch() if start.with_library else ""
+    kinds = {module: _IMPORTS[module](start) for module in start.modules}
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page it touches
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    conversation.send(ForkServerReady(torch_version=torch_version, thread_count=threads))
+    torch = sys.modules.get("torch")
+    ready = ForkServerReady(
+        torch_version="" if torch is None else torch.__version__,
+        thread_count=len(list(Path("/proc/self/task").iterdir())),
+        open_devices=_open_devices(),
+    )
+    conversation.send(ready)
     with contextlib.suppress(ChannelClosedError):
-        _serve(conversation)
+        _serve(conversation, kinds)
 
 
-def _import_torch() -> str:
-    import torch
-
-    import evaluator_svc.foreign.work
-    import evaluator_svc.runner.library_calls
-
-    _SERVE[FOREIGN] = evaluator_svc.foreign.work.serve
-    return torch.__version__
+def _open_devices() -> tuple[str, ...]:
+    targets = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # that of the listing itself is closed again
+            targets.append(str(descriptor.readlink()))
+    return tuple(sorted(target for target in targets if target.startswith(_DEVICE_NODES)))
 
 
-def _serve(conversation: Conversation) -> None:
+def _serve(conversation: Conversation, kinds: Mapping[str, _Serve]) -> None:
+    own_id = os.getpid()
     while True:
         received = conversation.receive(ForkRequest, PollRequest)
         if isinstance(received.message, PollRequest):
@@ -91,7 +137,7 @@ def _serve(conversation: Conversation) -> None:
         process_id = os.fork()
         if process_id == 0:
             conversation.close()
-            _become(received.message, *received.descriptors)
+            _become(kinds, received.message, own_id, *received.descriptors)
         for descriptor in received.descriptors:
             os.close(descriptor)
         if received.message.module == FOREIGN:
@@ -99,15 +145,20 @@ def _serve(conversation: Conversation) -> None:
         conversation.send(ForkReply(process_id=process_id))
 
 
-def _become(request: ForkRequest, channel: int, stderr: int) -> Never:
+def _become(
+    kinds: Mapping[str, _Serve], request: ForkRequest, parent: int, channel: int, stderr: int
+) -> Never:
     try:
         os.setsid()
         end_with_parent()
+        if os.getppid() != parent:
+            os._exit(1)  # it ended before it could take this process along
         for standard in (sys.stdout.fileno(), sys.stderr.fileno()):
             os.dup2(stderr, standard)
         os.close(stderr)
         os.environ.update(request.environment)
-        _SERVE[request.module](converse(channel))
+        tempfile.tempdir = None  # or it is still the server's
+        kinds[request.module](converse(channel))
     finally:
         # Whatever happens, this is not the server: it must not go on as one.
         os._exit(1)

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, settings
 import kernel_foundry_native as native
 from archive_svc.archive import LocalArchive
 from evaluator_svc.evaluator import LocalEvaluator
+from evaluator_svc.processes.judge_starter import JudgeStarter
 from tests import ray_ingress
 from tests.archive.postgres import PostgresServer, absence
 from tests.quick_settings import quick_settings
@@ -167,6 +168,14 @@ def cache_dir(shared_dir: Path) -> Iterator[Path]:
         # Caches are shared by those who have the same key.
         patch.setenv("KERNEL_FOUNDRY_KEY_FILE", str(shared_dir / "evaluator.key"))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def judge_imports(cache_dir: Path) -> Iterator[None]:
+    """Keep what judges of the session's evaluators are forked from; it starts with the first."""
+    judges = JudgeStarter(quick_settings())
+    yield
+    judges.close()
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,9 @@ from typing import Final
 
 from evaluator_svc.cache.disk_cache import make_private
 from evaluator_svc.cache.object_cache import ObjectCache
-from evaluator_svc.devices.site import start_judge
 from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.judge_client import JudgeClient
-from evaluator_svc.processes.process import ProcessLauncher
+from evaluator_svc.processes.judge_starter import JudgeStarter
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
@@ -103,7 +102,7 @@ class BuildSites:
 
     Args:
         settings: The evaluator's settings.
-        launcher: Starts the judge.
+        judges: Starts the judge.
         pools: Ready builders and inspectors of all targets.
         signer: Holds the key of the caches.
     """
@@ -111,12 +110,12 @@ class BuildSites:
     def __init__(
         self,
         settings: EvaluatorSettings,
-        launcher: ProcessLauncher,
+        judges: JudgeStarter,
         pools: BuildPools,
         signer: Signer,
     ) -> None:
         self._settings = settings
-        self._launcher = launcher
+        self._judges = judges
         self._pools = pools
         self._signer = signer
         self._lock = threading.Lock()
@@ -167,7 +166,7 @@ class BuildSites:
 
     def _running_judge(self) -> JudgeClient:
         if self._judge is None or not self._judge.is_running:
-            self._judge = start_judge(_HOST, self._settings, self._launcher)
+            self._judge = self._judges.start(_HOST)
         return self._judge
 
 

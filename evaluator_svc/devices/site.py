@@ -5,17 +5,15 @@ The order in which a candidate is judged is in `pipeline`.
 
 import dataclasses
 import importlib.metadata
-import os
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from evaluator_svc.cache.disk_cache import DiskCache, make_private
+from evaluator_svc.cache.disk_cache import DiskCache
 from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.devices.baseline_watch import BaselineWatch
 from evaluator_svc.hardware import perf_events
@@ -28,10 +26,10 @@ from evaluator_svc.messages.locked import Ready
 from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.forking import FOREIGN, RUNNER
 from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.judge_starter import JudgeStarter
 from evaluator_svc.processes.locked_starter import LockedStarter
-from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool
-from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sizes.memory_needs import USABLE_SHARE
@@ -42,20 +40,6 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
-from kernel_foundry.scratch import scratch_folder
-
-_JUDGE: Final = "evaluator_svc.judge"
-_COMPILED: Final = "TORCHINDUCTOR_CACHE_DIR"
-_TRITON: Final = "TRITON_CACHE_DIR"
-"""Folders in which torch.compile keeps compiled code and runs it."""
-_JUDGE_VARIABLES: Final = (
-    "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
-    _COMPILED, _TRITON, "TRITON_PTXAS_PATH", "CUDA_HOME",
-    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-    "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
-    "OMP_WAIT_POLICY",
-)  # fmt: skip
-"""What a judge gets of the environment: what torch.compile needs, and no key or token."""
 
 PROFILERS: Final = {"cuda": profiler.NCU, "sycl": perf_events.NAME}
 """The tool whose counters a profile reads, by kind of device."""
@@ -72,7 +56,7 @@ class DeviceSite:
         compiler_version: As its builders report it.
         settings: The evaluator's settings.
         starter: Starts runners.
-        launcher: Starts the judge.
+        judges: Starts the judge.
         signer: Holds the key of the caches.
         pools: Ready builders and inspectors of all devices.
     """
@@ -84,7 +68,7 @@ class DeviceSite:
         compiler_version: str,
         settings: EvaluatorSettings,
         starter: LockedStarter,
-        launcher: ProcessLauncher,
+        judges: JudgeStarter,
         signer: Signer,
         pools: BuildPools,
     ) -> None:
@@ -110,7 +94,7 @@ class DeviceSite:
         self.objects = ObjectCache(settings.cache_dir / "objects", signer.cache_key)
         self._facts = DiskCache(settings.cache_dir / "facts", signer.cache_key)
         self._starter = starter
-        self._launcher = launcher
+        self._judges = judges
         self._judge: JudgeClient | None = None
         self._judge_lock = threading.Lock()
         self.peaks_lock = threading.Lock()
@@ -143,7 +127,7 @@ class DeviceSite:
         """The device's judge, started on first use and again only if it is lost."""
         with self._judge_lock:
             if self._judge is None or not self._judge.is_running:
-                self._judge = self._start_judge()
+                self._judge = self._judges.start(self.spec)
             return self._judge
 
     @property
@@ -297,9 +281,6 @@ class DeviceSite:
             raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
         return process
 
-    def _start_judge(self) -> JudgeClient:
-        return start_judge(self.spec, self.settings, self._launcher)
-
     def _peaks_key(self) -> str:
         return content_digest("peaks 3", *self._identity())
 
@@ -334,49 +315,6 @@ def _limited(spec: DeviceSpec, settings: EvaluatorSettings) -> DeviceSpec:
 
 def _runs_on_host_cores(spec: DeviceSpec) -> bool:
     return backend_of(spec.language).runs_on_host_cores
-
-
-def start_judge(
-    spec: DeviceSpec, settings: EvaluatorSettings, launcher: ProcessLauncher
-) -> JudgeClient:
-    """Start the judge of a device."""
-    threads = str(settings.thread_count)
-    kept = {n: os.environ[n] for n in _JUDGE_VARIABLES if n in os.environ}
-    # Compilers under torch.compile leave files behind when they are killed.
-    scratch = scratch_folder("judge")
-    variables = {
-        _COMPILED: str(settings.cache_dir.absolute() / "inductor"),
-        **kept,
-        "TMPDIR": scratch.name,
-        "PYTHONPATH": package_root(),
-        "OMP_NUM_THREADS": threads,
-        # A pool of compiler processes would outlive the compilation and disturb every timing.
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        # Torch keeps these beside temporary files, which end with the judge: each would take the
-        # compiler five seconds for one that saves a second for each kernel.
-        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-        "DPCPP_CPU_NUM_CUS": threads,
-    }
-    for name in (_COMPILED, _TRITON):
-        if name in variables:
-            make_private(Path(variables[name]), name)
-    command = ProcessCommand(
-        module=_JUDGE,
-        environment=tuple(variables.items()),
-        wrapping=None,
-        accepts_descriptors=True,
-    )
-    process = launcher.start(command)
-    process.scratch = scratch
-    return JudgeClient(
-        process,
-        device=spec,
-        threads=settings.thread_count,
-        baselines=settings.baselines,
-        baseline_seconds=settings.baseline_seconds,
-        answer_seconds=settings.judge_seconds,
-        admission_seconds=settings.admission_seconds,
-    )
 
 
 def _torch_version() -> str:

@@ -11,8 +11,8 @@ from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.forking import RUNNER
+from evaluator_svc.processes.judge_starter import JudgeStarter
 from evaluator_svc.processes.locked_starter import LockedStarter
-from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.device import Availability, IsolationReport
@@ -29,7 +29,7 @@ class DeviceSites:
     Args:
         settings: The evaluator's settings.
         starter: Starts builders, inspectors and runners.
-        launcher: Starts judges.
+        judges: Starts judges.
         signer: Holds the key of the caches.
     """
 
@@ -37,12 +37,12 @@ class DeviceSites:
         self,
         settings: EvaluatorSettings,
         starter: LockedStarter,
-        launcher: ProcessLauncher,
+        judges: JudgeStarter,
         signer: Signer,
     ) -> None:
         self._settings = settings
         self._starter = starter
-        self._launcher = launcher
+        self._judges = judges
         self._signer = signer
         self._probing = threading.Lock()
         self._choosing = threading.Lock()
@@ -169,6 +169,8 @@ class DeviceSites:
     def _probe(self, kind: str) -> list[DeviceSite]:
         """Ask a runner for the first device of a kind; the others are opened side by side."""
         first = self._ready(kind, 0)
+        if first.device is not None:
+            self._judges.warm_up()
         with ThreadPoolExecutor(max_workers=1) as threads:
             inspector = threads.submit(self.pools.try_inspector, kind)
             builder = self._builder(kind, first)
@@ -208,7 +210,7 @@ class DeviceSites:
             compiler_version=compiler_version,
             settings=self._settings,
             starter=self._starter,
-            launcher=self._launcher,
+            judges=self._judges,
             signer=self._signer,
             pools=self.pools,
         )

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
+from evaluator_svc.processes.channel import FROM_LOCKED, FROM_OURS, Channel, ChannelError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
     ForkReply,
@@ -30,16 +30,24 @@ _ANSWER_SECONDS: Final = 10.0
 
 
 class ForkClient:
-    """Forks locked processes; the server starts with the first and again when it is lost.
+    """Forks processes; the server starts with the first and again when it is lost.
 
     Args:
         start: Starts the server's process.
-        with_library: Whether forks have torch.
+        imports: What the server imports before it forks.
+        meets_candidates: Whether forks do: then they hand over no descriptors and small frames.
     """
 
-    def __init__(self, start: Callable[[], ChildProcess], *, with_library: bool) -> None:
+    def __init__(
+        self,
+        start: Callable[[], ChildProcess],
+        imports: ForkServerStart,
+        *,
+        meets_candidates: bool = True,
+    ) -> None:
         self._start = start
-        self._with_library = with_library
+        self._imports = imports
+        self._meets_candidates = meets_candidates
         self._process: ChildProcess | None = None
         self._ready: ForkServerReady | None = None
         self._lock = threading.Lock()
@@ -85,7 +93,8 @@ class ForkClient:
             stderr.close()
             raise
         handle = _ForkedProcess(self, server, received.message.process_id)
-        channel = Channel(ours, accepts_descriptors=False, limits=FROM_LOCKED)
+        limits = FROM_LOCKED if self._meets_candidates else FROM_OURS
+        channel = Channel(ours, accepts_descriptors=not self._meets_candidates, limits=limits)
         return ChildProcess(handle, Conversation(channel), stderr)
 
     def poll(self, server: ChildProcess, request: PollRequest) -> PollReply:
@@ -113,11 +122,7 @@ class ForkClient:
             self._process.kill()
         process = self._process = self._start()
         try:
-            received = process.ask(
-                ForkServerStart(with_library=self._with_library),
-                ForkServerReady,
-                timeout_seconds=_START_SECONDS,
-            )
+            received = process.ask(self._imports, ForkServerReady, timeout_seconds=_START_SECONDS)
         except ChannelError as error:
             process.wait(1.0)
             end = process.kill()

@@ -10,15 +10,21 @@ BUILDER: Final = "evaluator_svc.builder"
 INSPECTOR: Final = "evaluator_svc.inspector"
 RUNNER: Final = "evaluator_svc.runner"
 FOREIGN: Final = "evaluator_svc.foreign"
+JUDGE: Final = "evaluator_svc.judge"
 """What a fork becomes: the module that is run where it is started as a program."""
+FORK_SERVER: Final = "evaluator_svc.fork_server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkServerStart:
     """Import what the forks will need."""
 
-    with_library: bool
+    modules: tuple[str, ...]
+    """What the forks may become."""
+    with_library: bool = False
     """Whether that is torch as well, for runners that make library calls."""
+    with_compiler: bool = False
+    """Whether that is all of torch.compile as well, for judges that time it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +35,13 @@ class ForkServerReady:
     """"" without torch."""
     thread_count: int
     """Threads of the server itself; more than one does not survive a fork."""
+    open_devices: tuple[str, ...]
+    """Device nodes that it has open; a driver that has started does not survive a fork."""
+
+    @property
+    def can_fork(self) -> bool:
+        """Whether its forks are as good as fresh processes."""
+        return self.thread_count == 1 and not self.open_devices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,14 @@ from typing import Final
 from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.fork_client import ForkClient
-from evaluator_svc.processes.forking import BUILDER, FOREIGN, INSPECTOR, RUNNER
+from evaluator_svc.processes.forking import (
+    BUILDER,
+    FOREIGN,
+    FORK_SERVER,
+    INSPECTOR,
+    RUNNER,
+    ForkServerStart,
+)
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.usage_watch import UsageWatch
 from evaluator_svc.sandbox import bubblewrap
@@ -53,7 +60,6 @@ _BEFORE_LOCK_BYTES: Final = 1 << 30
 _SAME_RULES: Final = ("capabilities:", "seccomp:")
 """What does not depend on a process's scratch folder and namespaces."""
 _NOT_STARTED: Final = "a report of its own: none has been started yet"
-_FORK_SERVER: Final = "evaluator_svc.fork_server"
 
 
 class LockedStarter:
@@ -68,8 +74,13 @@ class LockedStarter:
         self._settings = settings
         self._launcher = launcher
         self._readable = readable_paths()
-        self._forks = ForkClient(self._start_fork_server, with_library=False)
-        self._library_forks = ForkClient(self._start_fork_server, with_library=True)
+        self._forks = ForkClient(
+            self._start_fork_server, ForkServerStart(modules=(BUILDER, INSPECTOR, RUNNER))
+        )
+        self._library_forks = ForkClient(
+            self._start_fork_server,
+            ForkServerStart(modules=(RUNNER, FOREIGN), with_library=True),
+        )
         self._watch = UsageWatch()
         self._reports: dict[str, IsolationReport] = {}
         """What the last process of each name said."""
@@ -187,7 +198,7 @@ class LockedStarter:
         # threads when numpy is imported, and they do not survive a fork.
         environment = (*self._environment("/nonexistent"), ("OPENBLAS_NUM_THREADS", "1"))
         command = ProcessCommand(
-            module=_FORK_SERVER,
+            module=FORK_SERVER,
             environment=environment,
             wrapping=None,
             accepts_descriptors=False,

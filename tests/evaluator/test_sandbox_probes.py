@@ -15,8 +15,8 @@ from evaluator_svc.probing.sandbox import probe_sandbox
 from evaluator_svc.sandbox.attempt import AttemptTargets
 from evaluator_svc.sandbox.attempts import ATTEMPTS
 from evaluator_svc.sandbox.host_paths import package_root
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.plain import to_plain
+from tests.quick_settings import quick_settings
 
 _UNLOCKED = """
 import json, resource, signal, sys
@@ -40,7 +40,7 @@ _SWITCHED_OFF_ON_SOME = {"io_uring", "userfaultfd", "kcmp", "memory"}
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
 def probes(request, tmp_path_factory):
     evaluator = LocalEvaluator(
-        EvaluatorSettings(
+        quick_settings(
             device_kinds=("null",),
             cache_dir=tmp_path_factory.mktemp("cache"),
             use_bubblewrap=request.param == "bubblewrap",

@@ -14,7 +14,7 @@ import pytest
 from evaluator_svc.messages.locked import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.fork_client import ForkClient
-from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER
+from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER, ForkServerStart
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
@@ -154,7 +154,7 @@ def test_a_server_that_does_not_start_says_why():
         accepts_descriptors=False,
     )
     with pytest.raises(ProcessLostError, match="no_such_module"):
-        ForkClient(lambda: launcher.start(command), with_library=False).warm_up()
+        ForkClient(lambda: launcher.start(command), ForkServerStart(modules=())).warm_up()
     launcher.close()
 
 
