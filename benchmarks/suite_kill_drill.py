@@ -34,7 +34,7 @@ from kernel_foundry.rpc.readiness import wait_until_serving
 from kernel_foundry.sdk.loop.progress import VerdictEvent
 from kernel_foundry.sdk.services import Directory, Targets
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget
-from kernel_foundry.sdk.suite.progress import RunEvent, SuiteEvent
+from kernel_foundry.sdk.suite.progress import SuiteEvent, SuiteRunEvent
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite_run import run_suite
 
@@ -66,7 +66,7 @@ async def work(folder: Path) -> None:
     """Work on the suite to its end, as the loop's process; each verdict is a line of output."""
 
     def say(event: SuiteEvent) -> None:
-        if isinstance(event, RunEvent) and isinstance(event.event, VerdictEvent):
+        if isinstance(event, SuiteRunEvent) and isinstance(event.event, VerdictEvent):
             told = event.event
             is_last_word = int(told.is_promotion)
             print(event.entry.run, told.candidate.digest, is_last_word, flush=True)

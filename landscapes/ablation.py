@@ -30,7 +30,7 @@ ABLATED: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class AblationTrial:
     """One run to be made."""
 
     arm: str
@@ -60,7 +60,7 @@ class TrialResult:
 class AblationRun:
     """One run and what came of it."""
 
-    trial: Trial
+    trial: AblationTrial
     result: TrialResult
 
 
@@ -101,7 +101,7 @@ class Ablation:
 
 
 def ablate(
-    run: Callable[[Trial], TrialResult],
+    run: Callable[[AblationTrial], TrialResult],
     *,
     tasks: Sequence[str],
     seeds: Sequence[int],
@@ -124,7 +124,9 @@ def ablate(
     """
     arms = (FULL, *(without or ABLATED))
     _check(arms, seeds)
-    trials = [Trial(arm=arm, task=task, seed=s) for s in seeds for task in tasks for arm in arms]
+    trials = [
+        AblationTrial(arm=arm, task=task, seed=s) for s in seeds for task in tasks for arm in arms
+    ]
     runs: list[AblationRun] = []
     for trial in trials:
         runs.append(AblationRun(trial=trial, result=run(trial)))

@@ -19,7 +19,7 @@ _DRAIN_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessEnd:
+class ProgramEnd:
     """How a program ended, and the last that it said on either stream."""
 
     exit_status: int | None
@@ -29,7 +29,7 @@ class ProcessEnd:
 
 async def run_program(
     command: Sequence[str], *, folder: Path, environment: Mapping[str, str], seconds: float
-) -> ProcessEnd:
+) -> ProgramEnd:
     """Run a program; its process group never outlives this call, not even a cancelled one.
 
     Raises:
@@ -63,7 +63,7 @@ async def run_program(
             reading.cancel()
             # Closes the pipe; there is no public way.
             process._transport.close()  # type: ignore[attr-defined]
-    return ProcessEnd(exit_status=status, output=output.decode("utf-8", "replace"))
+    return ProgramEnd(exit_status=status, output=output.decode("utf-8", "replace"))
 
 
 async def _exit_status(process: asyncio.subprocess.Process) -> int:

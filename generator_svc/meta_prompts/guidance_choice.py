@@ -1,6 +1,6 @@
 """Which guidance is shown, and what becomes of an edited one: arithmetic on what each was worth.
 
-Equal input gives equal answers. The input is who there is (`Member`) and what proposals made under
+Equal input gives equal answers. The input is who there is (`PopulationMember`) and what proposals made under
 them gained (`Tally`), both from `tables`.
 
 A gain is the fitness that a proposal won over its parent, 0 when it was worse or failed: the
@@ -53,7 +53,7 @@ ESTABLISHED: Final = (PromptState.SEED, PromptState.ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class PopulationMember:
     """A prompt of one language's population, those that were dropped included."""
 
     id: int
@@ -123,7 +123,9 @@ def worths(tallies: Sequence[Tally]) -> Worths:
     )
 
 
-def choose(members: Sequence[Member], known: Worths, *, run: str, seed: int, sequence: int) -> int:
+def choose(
+    members: Sequence[PopulationMember], known: Worths, *, run: str, seed: int, sequence: int
+) -> int:
     """Return the prompt for a proposal.
 
     One proposal of `TRIAL_PERIOD` in a row goes to the oldest one on trial, at a place that
@@ -140,7 +142,7 @@ def choose(members: Sequence[Member], known: Worths, *, run: str, seed: int, seq
     return max(established, key=lambda prompt: _upper_bound(known, prompt, total))
 
 
-def judge(member: Member, known: Worths) -> PromptState:
+def judge(member: PopulationMember, known: Worths) -> PromptState:
     """Return the state of a prompt that was credited; a trial ends with `TRIAL_CREDITS`."""
     own, parent = known.of(member.id), known.of(member.parent)
     if member.state is not PromptState.TRIAL or own.count < TRIAL_CREDITS:
@@ -148,7 +150,7 @@ def judge(member: Member, known: Worths) -> PromptState:
     return PromptState.ACCEPTED if own.mean > parent.mean else PromptState.DROPPED
 
 
-def least_missed(members: Sequence[Member], known: Worths) -> int:
+def least_missed(members: Sequence[PopulationMember], known: Worths) -> int:
     """Return the prompt to drop from a full population: an accepted one if there is any.
 
     The seed is never dropped; there must be another one.
@@ -158,7 +160,7 @@ def least_missed(members: Sequence[Member], known: Worths) -> int:
 
 
 def to_edit(
-    members: Sequence[Member], known: Worths, records: Mapping[int, int], *, least: int
+    members: Sequence[PopulationMember], known: Worths, records: Mapping[int, int], *, least: int
 ) -> int | None:
     """Return the established prompt to make a better one from: the best; None when there is none.
 

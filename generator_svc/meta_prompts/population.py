@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from generator_svc.meta_prompts import guidance_choice, tables
 from generator_svc.meta_prompts.editor import asked_again, editing_prompt
-from generator_svc.meta_prompts.guidance_choice import Member, PromptState, Worths
+from generator_svc.meta_prompts.guidance_choice import PopulationMember, PromptState, Worths
 from generator_svc.meta_prompts.records import PromptRecord
 from generator_svc.meta_prompts.section_edits import EditedSections, edited
 from generator_svc.meta_prompts.sections import Sections, seed_sections
@@ -273,7 +273,9 @@ class MetaPrompts:
         self._seeded.add(language)
 
 
-def _population(connection: sa.Connection, language: Language) -> tuple[tuple[Member, ...], Worths]:
+def _population(
+    connection: sa.Connection, language: Language
+) -> tuple[tuple[PopulationMember, ...], Worths]:
     tallies = tables.tallies(connection, language)
     return tables.members(connection, language), guidance_choice.worths(tallies)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from generator_svc.meta_prompts.guidance_choice import Member, PromptState, Tally
+from generator_svc.meta_prompts.guidance_choice import PopulationMember, PromptState, Tally
 from generator_svc.meta_prompts.sections import SECTION_NAMES, Sections
 from generator_svc.store.schema import SECTION_CREDITS, SECTION_EDITS, SECTIONS
 from kernel_foundry.domain.language import Language
@@ -94,10 +94,12 @@ class EditRow:
     created_unix_s: float
 
 
-def members(connection: sa.Connection, language: Language) -> tuple[Member, ...]:
+def members(connection: sa.Connection, language: Language) -> tuple[PopulationMember, ...]:
     """Return everyone of a language's population, the dropped ones included, oldest first."""
     rows = connection.execute(_MEMBERS, {"of_language": language.value})
-    return tuple(Member(id=r.id, parent=r.parent, state=PromptState(r.state)) for r in rows)
+    return tuple(
+        PopulationMember(id=r.id, parent=r.parent, state=PromptState(r.state)) for r in rows
+    )
 
 
 def tallies(connection: sa.Connection, language: Language) -> tuple[Tally, ...]:

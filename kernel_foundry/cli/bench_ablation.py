@@ -33,7 +33,7 @@ from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from kernel_foundry.sdk.statistics.estimate import Estimate
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import counted
-from landscapes.ablation import Ablation, Trial, TrialResult, ablate
+from landscapes.ablation import Ablation, AblationTrial, TrialResult, ablate
 from landscapes.texts import ratio_text
 
 _STORES: Final = ("KERNEL_FOUNDRY_STORE", "KERNEL_FOUNDRY_GENERATOR_STORE")
@@ -113,7 +113,7 @@ def ablation(
         raise click.UsageError("two tasks have the same name")
     budget = Budget(evaluations=evaluations, cost_usd=usd, stop_at=NEVER)
 
-    def run(trial: Trial) -> TrialResult:
+    def run(trial: AblationTrial) -> TrialResult:
         curve: list[float] = []
 
         def listen(event: Event) -> None:

@@ -14,7 +14,7 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.model_bench.bench import DEFAULT_SAMPLES, bench_model
-from kernel_foundry.sdk.model_bench.measured import Form, FormResult, ModelMeasurement, Times
+from kernel_foundry.sdk.model_bench.measured import BenchResult, Form, ModelMeasurement, Times
 from kernel_foundry.sdk.verdict_text import duration
 
 _LOG_COLUMNS = 120
@@ -172,7 +172,7 @@ def advice(measured: ModelMeasurement) -> str:
 
 
 def _estimate_text(measured: ModelMeasurement) -> str:
-    eager: FormResult | None = next((f for f in measured.forms if f.form is Form.EAGER), None)
+    eager: BenchResult | None = next((f for f in measured.forms if f.form is Form.EAGER), None)
     found = eager.speedup if eager else None
     beside = "" if found is None else f"; measured: {found:.3f}"
     return f"{measured.device}: speed-up by Amdahl's law {measured.estimate:.3f} (eager){beside}"

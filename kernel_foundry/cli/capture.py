@@ -19,7 +19,7 @@ from kernel_foundry.sdk.capture.capture import (
     DEFAULT_CALLS,
     DEFAULT_TASKS,
     Capture,
-    Proposal,
+    CaptureProposal,
     capture_program,
 )
 from kernel_foundry.sdk.verdict_text import duration, share_text
@@ -115,7 +115,7 @@ def command(
     return capture.exit_code
 
 
-def _object(proposal: Proposal) -> dict[str, Any]:
+def _object(proposal: CaptureProposal) -> dict[str, Any]:
     return {
         **to_plain(proposal),
         "total_ns": proposal.module.total_ns,

@@ -16,7 +16,7 @@ from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.loop.progress import RunResult, VerdictEvent
 from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate
-from kernel_foundry.sdk.suite.progress import EntryEvent, RunEvent, SuiteEvent, WaitEvent
+from kernel_foundry.sdk.suite.progress import EntryEvent, SuiteEvent, SuiteRunEvent, WaitEvent
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.verdict_text import counted, headline_text
 
@@ -48,7 +48,7 @@ class _Best:
         self._of: dict[int, Elite] = {}
         self._evaluations: dict[int, int] = {}
 
-    def hear(self, event: RunEvent) -> None:
+    def hear(self, event: SuiteRunEvent) -> None:
         """Note what one event says."""
         found: Elite | None = None
         if isinstance(event.event, VerdictEvent):
@@ -88,7 +88,7 @@ class PlainSuite:
 
     def on(self, event: SuiteEvent) -> None:
         """Print one event."""
-        if isinstance(event, RunEvent):
+        if isinstance(event, SuiteRunEvent):
             self._best.hear(event)
             return
         entry = event.entry
@@ -135,7 +135,7 @@ class LiveSuite:
 
     def on(self, event: SuiteEvent) -> None:
         """Note one event; the table is drawn by its own clock."""
-        if isinstance(event, RunEvent):
+        if isinstance(event, SuiteRunEvent):
             self._best.hear(event)
         elif isinstance(event, WaitEvent):
             self._waiting = f"{event.entry.title}: {event.reason}"

@@ -28,7 +28,7 @@ HEADERS: Final = {
 """Of every answer: the page's own scripts, styles and connections alone; no text becomes markup."""
 
 
-class Access:
+class PageAccess:
     """Decides which requests are answered.
 
     Args:

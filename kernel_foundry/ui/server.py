@@ -11,7 +11,7 @@ from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.services import Directory, Targets
-from kernel_foundry.ui.access import HEADERS, Access
+from kernel_foundry.ui.access import HEADERS, PageAccess
 from kernel_foundry.ui.http import (
     LARGEST_HEAD,
     BadRequestError,
@@ -71,7 +71,7 @@ class PageServer:
             ) from error
         self._stack.callback(server.close)
         self._port = server.sockets[0].getsockname()[1]
-        self._access = Access(self._token, self._port)
+        self._access = PageAccess(self._token, self._port)
         return self
 
     async def __aexit__(self, *_exc: object) -> None:

@@ -13,8 +13,8 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.model_bench import forms
 from kernel_foundry.sdk.model_bench.bench import bench_model
 from kernel_foundry.sdk.model_bench.measured import (
+    BenchResult,
     Form,
-    FormResult,
     ModelMeasurement,
     times_of,
 )
@@ -113,7 +113,7 @@ def test_a_compiled_model_may_keep_its_layouts(monkeypatch: pytest.MonkeyPatch) 
 def test_a_compiled_model_that_is_slower_with_winners_is_told() -> None:
     def measured(**speedups: float) -> ModelMeasurement:
         found = tuple(
-            FormResult(form=Form[name], plain=times_of([speedup]), swapped=times_of([1.0]))
+            BenchResult(form=Form[name], plain=times_of([speedup]), swapped=times_of([1.0]))
             for name, speedup in speedups.items()
         )
         return ModelMeasurement(device="cpu", swaps=(), forms=found, tolerance=1.0)

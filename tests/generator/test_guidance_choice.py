@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from generator_svc.meta_prompts import guidance_choice
-from generator_svc.meta_prompts.guidance_choice import Member, PromptState, Tally
+from generator_svc.meta_prompts.guidance_choice import PopulationMember, PromptState, Tally
 from generator_svc.meta_prompts.population import CREDITS_BETWEEN_EDITS
 
-SEED = Member(id=1, parent=None, state=PromptState.SEED)
+SEED = PopulationMember(id=1, parent=None, state=PromptState.SEED)
 
 
 class World:
@@ -61,7 +61,9 @@ class World:
         if is_free and self._waited >= CREDITS_BETWEEN_EDITS:
             self._waited = 0
             parent = guidance_choice.to_edit(self.members, known, self.uses, least=5)
-            child = Member(id=len(self.members) + 1, parent=parent, state=PromptState.TRIAL)
+            child = PopulationMember(
+                id=len(self.members) + 1, parent=parent, state=PromptState.TRIAL
+            )
             assert parent is not None
             self.members.append(child)
             self.chances[child.id] = self._edit(self.chances[parent])
@@ -125,7 +127,7 @@ def test_where_most_edits_change_nothing_or_harm_the_better_ones_win() -> None:
 
 
 def test_the_same_state_and_request_get_the_same_prompt() -> None:
-    members = [SEED, Member(id=2, parent=1, state=PromptState.ACCEPTED)]
+    members = [SEED, PopulationMember(id=2, parent=1, state=PromptState.ACCEPTED)]
     known = guidance_choice.worths([])
     picks = {
         (seed, sequence): guidance_choice.choose(
@@ -142,8 +144,8 @@ def test_the_same_state_and_request_get_the_same_prompt() -> None:
 def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
     members = [
         SEED,
-        Member(id=2, parent=1, state=PromptState.TRIAL),
-        Member(id=3, parent=1, state=PromptState.TRIAL),
+        PopulationMember(id=2, parent=1, state=PromptState.TRIAL),
+        PopulationMember(id=3, parent=1, state=PromptState.TRIAL),
     ]
     known = guidance_choice.worths([])
     picks = [
@@ -158,7 +160,7 @@ def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
 def test_gains_count_from_the_mean_of_their_run() -> None:
     """Prompt 2 had the easy run to itself: that says nothing for it."""
     easy, hard = [2.0, 2.4, 1.6, 2.0] * 2, [0.0, 0.4, 0.0, 0.4] * 2
-    trial = Member(id=2, parent=1, state=PromptState.TRIAL)
+    trial = PopulationMember(id=2, parent=1, state=PromptState.TRIAL)
     apart = guidance_choice.worths([tally(2, "easy", *easy), tally(1, "hard", *hard)])
     assert apart.of(2).mean == pytest.approx(apart.of(1).mean, abs=1e-9)
     both = guidance_choice.worths([tally(2, "hard", *easy), tally(1, "hard", *hard)])
@@ -176,7 +178,7 @@ def test_few_gains_are_drawn_towards_the_mean_of_their_run() -> None:
 
 
 def test_a_trial_ends_with_its_last_credit() -> None:
-    trial = Member(id=2, parent=1, state=PromptState.TRIAL)
+    trial = PopulationMember(id=2, parent=1, state=PromptState.TRIAL)
     gains = [0.0, 0.2] * (guidance_choice.TRIAL_CREDITS // 2)
     fewer = guidance_choice.worths([tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
     assert guidance_choice.judge(trial, fewer) is PromptState.TRIAL
@@ -192,10 +194,10 @@ def test_the_accepted_prompt_that_is_worth_least_makes_room() -> None:
     accepted = PromptState.ACCEPTED
     members = [
         SEED,
-        Member(id=2, parent=1, state=accepted),
-        Member(id=3, parent=1, state=accepted),
-        Member(id=4, parent=1, state=PromptState.TRIAL),
-        Member(id=5, parent=1, state=PromptState.DROPPED),
+        PopulationMember(id=2, parent=1, state=accepted),
+        PopulationMember(id=3, parent=1, state=accepted),
+        PopulationMember(id=4, parent=1, state=PromptState.TRIAL),
+        PopulationMember(id=5, parent=1, state=PromptState.DROPPED),
     ]
     known = guidance_choice.worths(
         [tally(2, "a", 0.4, 0.4), tally(3, "a", 0.2, 0.1), tally(4, "a", 0.0)]
@@ -205,7 +207,7 @@ def test_the_accepted_prompt_that_is_worth_least_makes_room() -> None:
 
 
 def test_the_best_prompt_with_enough_records_is_edited() -> None:
-    members = [SEED, Member(id=2, parent=1, state=PromptState.ACCEPTED)]
+    members = [SEED, PopulationMember(id=2, parent=1, state=PromptState.ACCEPTED)]
     known = guidance_choice.worths([tally(1, "a", 0.0, 0.1), tally(2, "a", 0.3, 0.4)])
     assert guidance_choice.to_edit(members, known, {1: 9, 2: 5}, least=5) == 2
     assert guidance_choice.to_edit(members, known, {1: 9, 2: 4}, least=5) == 1

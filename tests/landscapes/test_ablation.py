@@ -10,7 +10,7 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
-from landscapes.ablation import FULL, Ablation, Trial, TrialResult, ablate
+from landscapes.ablation import FULL, Ablation, AblationTrial, TrialResult, ablate
 from tests.evolution import evolution_of
 from tests.generators import generator_in
 from tests.sdk.loop.test_short_run import ScriptedModel
@@ -24,12 +24,12 @@ class ScriptedRuns:
 
     def __init__(self, folders: pytest.TempPathFactory) -> None:
         self._folders = folders
-        self.operators: dict[Trial, set[str]] = {}
+        self.operators: dict[AblationTrial, set[str]] = {}
 
-    def __call__(self, trial: Trial) -> TrialResult:
+    def __call__(self, trial: AblationTrial) -> TrialResult:
         return asyncio.run(self._run(trial, self._folders.mktemp("run")))
 
-    async def _run(self, trial: Trial, folder: Path) -> TrialResult:
+    async def _run(self, trial: AblationTrial, folder: Path) -> TrialResult:
         curve: list[float] = []
         operators: set[str] = set()
 
@@ -84,7 +84,7 @@ def test_every_arm_is_run_as_often_with_equal_evaluations(
 
 
 def _made_up(worth: dict[str, float]) -> Ablation:
-    def run(trial: Trial) -> TrialResult:
+    def run(trial: AblationTrial) -> TrialResult:
         if trial.arm == "repair":
             return TrialResult(curve=(), speedup=None, usd=0.0, tokens=0)
         best = 1.0 + 0.01 * trial.seed - worth.get(trial.arm, 0.0)
@@ -114,7 +114,7 @@ def test_differences_are_paired_and_have_intervals() -> None:
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    def run(_trial: Trial) -> TrialResult:
+    def run(_trial: AblationTrial) -> TrialResult:
         raise AssertionError
 
     for seeds, without, said in (

@@ -33,7 +33,7 @@ from kernel_foundry.sdk.loop.progress import (
 )
 from kernel_foundry.sdk.loop.sweeping import (
     CONFIGURATIONS_PER_EVALUATION,
-    Allowance,
+    SweepAllowance,
     Sweeper,
     cost_of,
 )
@@ -242,7 +242,9 @@ async def test_values_that_a_hint_names_are_tried_first() -> None:
     sweeper = Sweeper(evaluator, SPEC, EvaluationLimits(), hint=lambda: hint)
     source = KernelSource(language=Language.SYCL, device_code="// x", plan=PLAN)
     known = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", source=source))
-    await sweeper.sweep(Candidate(source=source), known, Allowance(configurations=4, seconds=9.0))
+    await sweeper.sweep(
+        Candidate(source=source), known, SweepAllowance(configurations=4, seconds=9.0)
+    )
     asked = Configuration(settings=(Setting(name="AA", value="3"),))
     assert evaluator.sweeps[0].order == (asked,)
 

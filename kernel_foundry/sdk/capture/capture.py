@@ -32,7 +32,7 @@ _LONGEST_STEM: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class CaptureProposal:
     """A module of the program, and what a faster one could gain."""
 
     module: CapturedModule
@@ -65,7 +65,7 @@ class Capture:
     """The program's."""
     total_ns: float
     """Of all calls of modules that no other module made."""
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[CaptureProposal, ...]
     """The largest gain first."""
 
 
@@ -115,7 +115,7 @@ def capture_program(
     captured = _run(program, run, output_to_stderr=output_to_stderr)
     proposals = sorted(
         (
-            Proposal(
+            CaptureProposal(
                 module=module,
                 share=module.total_ns / captured.total_ns if captured.total_ns else 0.0,
                 bound_ns=_bound_ns(module, devices),
@@ -194,9 +194,9 @@ def _bytes(tensors: Sequence[CapturedTensor]) -> int:
 
 
 def _written(
-    proposals: Sequence[Proposal], program: str, out: Path, tasks: int
-) -> tuple[Proposal, ...]:
-    done: list[Proposal] = []
+    proposals: Sequence[CaptureProposal], program: str, out: Path, tasks: int
+) -> tuple[CaptureProposal, ...]:
+    done: list[CaptureProposal] = []
     left = tasks
     for proposal in proposals:
         if left and proposal.module.reference and proposal.gain:
@@ -207,7 +207,7 @@ def _written(
     return tuple(done)
 
 
-def _write(proposal: Proposal, program: str, out: Path) -> Path:
+def _write(proposal: CaptureProposal, program: str, out: Path) -> Path:
     path = _free_path(out, proposal.module.kind)
     text = f'"""{_docstring(proposal, program)}\n"""\n\n{proposal.module.reference}'
     for file, written in ((path, text), (sidecar_path(path), proposal.module.sidecar)):
@@ -224,7 +224,7 @@ def _free_path(out: Path, kind: str) -> Path:
     return out / f"{name}.py"
 
 
-def _docstring(proposal: Proposal, program: str) -> str:
+def _docstring(proposal: CaptureProposal, program: str) -> str:
     module = proposal.module
     count = sum(calls.count for calls in module.calls)
     more = len(module.paths) - _MOST_PATHS

@@ -26,7 +26,7 @@ from kernel_foundry.sdk.capture.python_text import (
     PythonText,
     keep_constructor_calls,
 )
-from kernel_foundry.sdk.capture.recorder import RecordedCalls, Recorder
+from kernel_foundry.sdk.capture.recorder import CallRecorder, RecordedCalls
 from kernel_foundry.sdk.capture.task_text import TaskText, task_text, weight_bytes
 from kernel_foundry.sdk.capture.user_program import load_model, run_file
 
@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
     """Run the program, write what was recorded, and return the program's exit code."""
     report, least_share, calls, device, file, model_name, *arguments = words
     keep_constructor_calls()
-    recorder = Recorder()
+    recorder = CallRecorder()
     code = 0
     try:
         if model_name:
@@ -71,7 +71,7 @@ def _exit_code(end: SystemExit) -> int:
     return 1
 
 
-def _captured(recorder: Recorder, code: int, least_share: float) -> CapturedProgram:
+def _captured(recorder: CallRecorder, code: int, least_share: float) -> CapturedProgram:
     total = sum(len(c.times_ns) * c.call_ns for c in recorder.outermost_calls())
     groups = sorted(_groups(recorder.calls()), key=_total_ns, reverse=True)
     worthy = [g for g in groups if _total_ns(g) >= least_share * total][:_MOST_MODULES]

@@ -67,7 +67,7 @@ class _Call:
     start: Any
 
 
-class Recorder:
+class CallRecorder:
     """Records from `with` on; the recorded calls are complete after it.
 
     Modules that are called by others are recorded too, so times of a module hold those of its

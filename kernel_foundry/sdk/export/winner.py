@@ -21,7 +21,7 @@ from kernel_foundry.task_source import parse_reference, size_constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class BuiltProgram:
     """Object code of a winner, and what it was built with."""
 
     macros: dict[str, TuneValue]
@@ -84,17 +84,19 @@ class Winner:
             if all(_sizes(workload).get(name, known[name]) == known[name] for name in fixed)
         )
 
-    def programs(self, workloads: Iterable[WorkloadAdmission]) -> tuple[Program, ...]:
+    def programs(self, workloads: Iterable[WorkloadAdmission]) -> tuple[BuiltProgram, ...]:
         """Return the programs of some of `built`, each once, in order."""
         source = self.record.source
-        found: list[Program] = []
+        found: list[BuiltProgram] = []
         for workload in workloads:
             macros = self._macros(workload)
             if any(program.macros == macros for program in found):
                 continue
             code = next(each.code for each in self.objects if workload.workload in each.workloads)
             signatures = kernels(source.device_code, source.language.value, macros)
-            found.append(Program(macros=macros, code=base64.b64decode(code), kernels=signatures))
+            found.append(
+                BuiltProgram(macros=macros, code=base64.b64decode(code), kernels=signatures)
+            )
         return tuple(found)
 
     def _macros(self, workload: WorkloadAdmission) -> dict[str, TuneValue]:

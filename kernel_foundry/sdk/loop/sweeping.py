@@ -56,7 +56,7 @@ NEAR_BEST = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
+class SweepAllowance:
     """What one sweep may take."""
 
     configurations: int
@@ -125,7 +125,7 @@ class Sweeper:
 
     def allowance(
         self, candidate: Candidate, budget: Budget, spent: BudgetUse, *, in_judgement: int
-    ) -> Allowance:
+    ) -> SweepAllowance:
         """Return what a sweep of `candidate` may take of what is left.
 
         Args:
@@ -143,13 +143,13 @@ class Sweeper:
         if budget.minutes is not None:
             left_s = max(60 * budget.minutes - spent.seconds, 0.0)
             seconds = min(seconds, left_s * BUDGET_SHARE)
-        return Allowance(configurations=most, seconds=seconds)
+        return SweepAllowance(configurations=most, seconds=seconds)
 
     async def sweep(
         self,
         candidate: Candidate,
         known: Evaluation,
-        allowance: Allowance,
+        allowance: SweepAllowance,
         *,
         listener: Callable[[ConfigurationResult], None] = lambda _result: None,
     ) -> SweptCandidate:

@@ -11,7 +11,7 @@ from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.capture.capture import file_and_class
 from kernel_foundry.sdk.model_bench.measured import Form, ModelMeasurement
-from kernel_foundry.sdk.model_bench.request import ModelReply, ModelRequest
+from kernel_foundry.sdk.model_bench.request import BenchReply, BenchRequest
 
 DEFAULT_SAMPLES: Final = 30
 
@@ -44,7 +44,7 @@ def bench_model(
         ProcessLostError: the process ended before it had measured; it wrote why.
     """
     file, kind = file_and_class(model)
-    request = ModelRequest(
+    request = BenchRequest(
         file=str(file),
         model=kind or "Model",
         swaps=tuple((str(path), of) for path, of in map(file_and_class, swaps)),
@@ -68,7 +68,7 @@ def bench_model(
                 f"{model} ended its process (exit code {ended.returncode}) before it was measured",
                 cause=f"exit code {ended.returncode}",
             )
-        reply = from_json(ModelReply, report.read_text(encoding="utf-8"))
+        reply = from_json(BenchReply, report.read_text(encoding="utf-8"))
     if reply.measurement is None:
         raise InvalidArgumentError(reply.refusal, field=reply.field)
     return reply.measurement

@@ -51,7 +51,7 @@ class SwapCalls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormResult:
+class BenchResult:
     """One form of the model, with the winners and without them."""
 
     form: Form
@@ -93,7 +93,7 @@ class ModelMeasurement:
 
     device: str
     swaps: tuple[SwapResult, ...]
-    forms: tuple[FormResult, ...]
+    forms: tuple[BenchResult, ...]
     tolerance: float
 
     @property

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.sdk.capture.recorder import Recorder
+from kernel_foundry.sdk.capture.recorder import CallRecorder
 from kernel_foundry.sdk.capture.user_program import UserModel, load_model, run_file
 from kernel_foundry.sdk.model_bench.forms import (
     Call,
@@ -26,14 +26,14 @@ from kernel_foundry.sdk.model_bench.forms import (
     usual_forms,
 )
 from kernel_foundry.sdk.model_bench.measured import (
+    BenchResult,
     Form,
-    FormResult,
     ModelMeasurement,
     SwapCalls,
     SwapResult,
     times_of,
 )
-from kernel_foundry.sdk.model_bench.request import ModelReply, ModelRequest
+from kernel_foundry.sdk.model_bench.request import BenchReply, BenchRequest
 
 _PROFILED_CALLS: Final = 20
 _TOLERANCE: Final = 1e-3
@@ -45,14 +45,14 @@ def main(words: Sequence[str]) -> int:
     """Measure, and write what was found, or which part of the request was wrong."""
     report, request = words
     try:
-        reply = ModelReply(measurement=_measured(from_json(ModelRequest, request)))
+        reply = BenchReply(measurement=_measured(from_json(BenchRequest, request)))
     except InvalidArgumentError as error:
-        reply = ModelReply(refusal=str(error), field=error.metadata["field"])
+        reply = BenchReply(refusal=str(error), field=error.metadata["field"])
     Path(report).write_text(to_json(reply), encoding="utf-8")
     return 0
 
 
-def _measured(request: ModelRequest) -> ModelMeasurement:
+def _measured(request: BenchRequest) -> ModelMeasurement:
     user = load_model(Path(request.file), request.model, request.device)
     if user.device.index is not None:
         torch.cuda.set_device(user.device)
@@ -104,9 +104,9 @@ def _form(
     expected: list[torch.Tensor],
     files: Sequence[ModuleType],
     samples: int,
-) -> FormResult:
+) -> BenchResult:
     if form not in forms_on(user.device):
-        return FormResult(form=form, failure=f"there is none on {user.device}")
+        return BenchResult(form=form, failure=f"there is none on {user.device}")
     try:
         plain = call_of(form, user.module, user.inputs)
         with_swaps, calls = _counted(form, swapped, user, files)
@@ -114,8 +114,8 @@ def _form(
         times = interleaved((plain, with_swaps), user.device, samples)
     except Exception as error:  # noqa: BLE001  torch.compile and the user's code may raise anything
         text = f"{type(error).__name__}: {error}".strip()
-        return FormResult(form=form, failure=text[:_LONGEST_FAILURE])
-    return FormResult(
+        return BenchResult(form=form, failure=text[:_LONGEST_FAILURE])
+    return BenchResult(
         form=form,
         plain=times_of(times[0]),
         swapped=times_of(times[1]),
@@ -175,7 +175,7 @@ def _swaps(
 
 def _profile(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[dict[int, float], float]:
     """The time in ns of each module by its id, and of the model."""
-    recorder = Recorder()
+    recorder = CallRecorder()
     with recorder, torch.no_grad():
         for _ in range(_PROFILED_CALLS):
             module(*inputs)

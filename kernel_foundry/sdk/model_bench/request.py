@@ -6,7 +6,7 @@ from kernel_foundry.sdk.model_bench.measured import Form, ModelMeasurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
+class BenchRequest:
     """A model and the files to swap in."""
 
     file: str
@@ -22,7 +22,7 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelReply:
+class BenchReply:
     """What was measured, or why nothing was."""
 
     measurement: ModelMeasurement | None = None

@@ -26,7 +26,7 @@ class EntryState(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class RunProgress:
     """What is known of a run that is no longer waiting."""
 
     device: str = ""
@@ -66,7 +66,7 @@ class SuiteEntry:
     run: str
     """Name of the run in the archive."""
     state: EntryState = EntryState.WAITING
-    progress: Progress = field(default_factory=Progress)
+    progress: RunProgress = field(default_factory=RunProgress)
 
     @property
     def has_ended(self) -> bool:

@@ -14,7 +14,7 @@ from kernel_foundry.errors import (
     TaskInvalidError,
     TaskRefusedError,
 )
-from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite.entry import EntryState, RunProgress, SuiteEntry
 from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import PublishedKernel, kernel_for
 from kernel_foundry.sdk.suite.results import EntryResult
@@ -67,7 +67,7 @@ def _judged(
     judge: Judge,
     kept: KeptVerdicts | None,
 ) -> tuple[EntryResult, Evaluation | None]:
-    progress = Progress()
+    progress = RunProgress()
     state, verdict = EntryState.FINISHED, None
     started = time.monotonic()
     source = None if kernel is None else kernel.source

@@ -15,7 +15,7 @@ class EntryEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEvent:
+class SuiteRunEvent:
     """Something happened in a run of the suite."""
 
     entry: SuiteEntry
@@ -32,5 +32,5 @@ class WaitEvent:
     """Until then."""
 
 
-SuiteEvent = EntryEvent | RunEvent | WaitEvent
+SuiteEvent = EntryEvent | SuiteRunEvent | WaitEvent
 SuiteListener = Callable[[SuiteEvent], None]

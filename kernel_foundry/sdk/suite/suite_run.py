@@ -45,11 +45,11 @@ from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, RunResult
 from kernel_foundry.sdk.optimization import evaluations_of_a_device, optimize, resume
 from kernel_foundry.sdk.services import Services
-from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite.entry import EntryState, RunProgress, SuiteEntry
 from kernel_foundry.sdk.suite.progress import (
     EntryEvent,
-    RunEvent,
     SuiteListener,
+    SuiteRunEvent,
     WaitEvent,
 )
 from kernel_foundry.sdk.suite.starting_points import starting_points
@@ -241,7 +241,7 @@ class _SuiteRun:
         def listen(event: Event) -> None:
             if isinstance(event, AdmissionEvent):
                 progress.degeneracies = event.admission.degeneracies
-            self._listener(RunEvent(entry=entry, event=event))
+            self._listener(SuiteRunEvent(entry=entry, event=event))
 
         budget = _loop_budget(progress.budget, plan.stop_at)
         try:
@@ -328,7 +328,7 @@ def _after_failure(entry: SuiteEntry, error: KernelFoundryError) -> EntryState:
 
 
 @contextlib.contextmanager
-def _timed(progress: Progress) -> Iterator[None]:
+def _timed(progress: RunProgress) -> Iterator[None]:
     """Add the time that is spent here, however it ends."""
     started_s = time.monotonic()
     try:

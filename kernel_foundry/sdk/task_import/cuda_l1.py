@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.kernelbench import check_reference
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
 from kernel_foundry.shown_value import shown
@@ -16,13 +16,13 @@ def is_cuda_l1(files: SuiteFiles) -> bool:
     return any(_begins_with_reference(files, path) for path in files.ending(".jsonl"))
 
 
-def read_cuda_l1(files: SuiteFiles) -> Iterator[Entry]:
+def read_cuda_l1(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return an entry for each line of each file of JSON Lines."""
     for path in files.ending(".jsonl"):
         try:
             yield from (_entry(path, number, line) for number, line in files.lines(path))
         except NotRepresentableError as error:
-            yield Entry(source=path, name=path, reason=str(error))
+            yield ImportEntry(source=path, name=path, reason=str(error))
 
 
 def _begins_with_reference(files: SuiteFiles, path: str) -> bool:
@@ -32,20 +32,20 @@ def _begins_with_reference(files: SuiteFiles, path: str) -> bool:
         return False
 
 
-def _entry(path: str, number: int, line: str) -> Entry:
+def _entry(path: str, number: int, line: str) -> ImportEntry:
     source = f"{path}, line {number}"
     try:
         record = _record(line)
     except NotRepresentableError as error:
-        return Entry(source=source, name=source, reason=str(error))
+        return ImportEntry(source=source, name=source, reason=str(error))
     level, task = record.get("level_id"), record.get("task_id")
     is_named = type(level) in (int, str) and type(task) in (int, str)
     name = f"level{shown(level)}_{shown(task)}".replace("'", "") if is_named else source
     try:
         check_reference(record[_REFERENCE], source)
     except NotRepresentableError as error:
-        return Entry(source=source, name=name, reason=str(error))
-    return Entry(source=source, name=name, reference=record[_REFERENCE])
+        return ImportEntry(source=source, name=name, reason=str(error))
+    return ImportEntry(source=source, name=name, reference=record[_REFERENCE])
 
 
 def _record(line: str) -> dict[str, Any]:

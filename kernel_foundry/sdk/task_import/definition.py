@@ -36,7 +36,7 @@ _OPERATORS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
+class DefinitionTensor:
     """An input of a definition."""
 
     shape: tuple[str, ...] | None
@@ -75,7 +75,7 @@ class Definition:
     """Name in the task file of each axis that workloads set."""
     axes: Mapping[str, str]
     """Every axis as a Python expression of sizes."""
-    inputs: Mapping[str, Tensor]
+    inputs: Mapping[str, DefinitionTensor]
     outputs: tuple[str, ...]
     entry_point: str
     """Function that makes custom inputs; empty if there is none."""
@@ -175,12 +175,12 @@ def _written(node: ast.expr, axes: Mapping[str, str]) -> str:
     raise NotRepresentableError(f"an axis with {type(node).__name__} in its expression")
 
 
-def _tensor(name: str, spec: Mapping[str, Any], axes: Mapping[str, str]) -> Tensor:
+def _tensor(name: str, spec: Mapping[str, Any], axes: Mapping[str, str]) -> DefinitionTensor:
     shape, dtype = spec.get("shape"), spec.get("dtype")
     if shape is None:
-        return Tensor(shape=None, dtype=str(dtype)[:100])
+        return DefinitionTensor(shape=None, dtype=str(dtype)[:100])
     if not isinstance(shape, list) or not all(isinstance(s, str) and s in axes for s in shape):
         raise NotRepresentableError(f"inputs.{name}: a shape of other than axes: {shown(shape)}")
     if math.prod(int(axes[s]) for s in shape if axes[s].isdigit()) > _LARGEST:
         raise NotRepresentableError(f"inputs.{name}: more than 2^40 elements")
-    return Tensor(shape=tuple(axes[s] for s in shape), dtype=str(dtype)[:100])
+    return DefinitionTensor(shape=tuple(axes[s] for s in shape), dtype=str(dtype)[:100])

@@ -13,7 +13,7 @@ _ENDS_IN_DIGEST: Final = re.compile(rf"_[0-9a-fA-F]{{{_DIGEST_DIGITS}}}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ImportEntry:
     """One entry of a suite."""
 
     source: str
@@ -34,7 +34,7 @@ class NotRepresentableError(Exception):
     """An entry that no task file represents; the message says why."""
 
 
-def file_names(entries: Iterable[Entry]) -> list[str]:
+def file_names(entries: Iterable[ImportEntry]) -> list[str]:
     """Return a name for each entry: letters, digits and `_`, no two alike in any case.
 
     A name depends on the entry and on those that are called like it, never on its place in the
@@ -58,6 +58,6 @@ def _plain(name: str) -> str:
     return text[:_LONGEST_NAME] or "task"
 
 
-def _digest(entry: Entry) -> str:
+def _digest(entry: ImportEntry) -> str:
     encoded = f"{entry.source}\n{entry.name}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(encoded).hexdigest()[:_DIGEST_DIGITS]

@@ -12,10 +12,10 @@ from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.domain.task_limits import LEAST_MATCHED
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.task_import.definition import Definition, read_definition
-from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.settings import (
     MOST_SETTINGS,
-    Setting,
+    ImportSetting,
     SettingGroup,
     is_size,
     literal,
@@ -42,7 +42,7 @@ def is_flashinfer(files: SuiteFiles) -> bool:
     return bool(_definitions(files))
 
 
-def read_flashinfer(files: SuiteFiles) -> Iterator[Entry]:
+def read_flashinfer(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return an entry for each group of a definition's workloads, and for each one left out."""
     for path in _definitions(files):
         name = PurePosixPath(path).stem
@@ -51,7 +51,7 @@ def read_flashinfer(files: SuiteFiles) -> Iterator[Entry]:
         try:
             yield from _entries(files, path, name)
         except NotRepresentableError as error:
-            yield Entry(source=path, name=name, reason=str(error))
+            yield ImportEntry(source=path, name=name, reason=str(error))
 
 
 def _definitions(files: SuiteFiles) -> list[str]:
@@ -62,7 +62,7 @@ def _definitions(files: SuiteFiles) -> list[str]:
     ]
 
 
-def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
+def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[ImportEntry]:
     content = files.json(path)
     beside = files.beside(path, "reference.py")
     if isinstance(content, dict) and not content.get("reference") and files.has(beside):
@@ -70,16 +70,16 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
     definition = read_definition(content)
     if isinstance(content.get("name"), str) and content["name"]:
         name = content["name"]
-    settings: list[Setting] = []
+    settings: list[ImportSetting] = []
     notes: tuple[str, ...] = ()
     for where, workload in _workloads(files, path):
         try:
             values = _values(definition, workload)
             tolerance, said = _tolerance(workload.get("tolerance"))
-            settings.append(Setting(values=values, tolerance=tolerance))
+            settings.append(ImportSetting(values=values, tolerance=tolerance))
             notes += said
         except NotRepresentableError as error:
-            yield Entry(source=where, name=f"{name}_{where}", reason=str(error))
+            yield ImportEntry(source=where, name=f"{name}_{where}", reason=str(error))
     if not 0 < len(settings) <= MOST_SETTINGS:
         raise NotRepresentableError(f"{len(settings)} workloads, expected 1 to {MOST_SETTINGS}")
     notes = tuple(dict.fromkeys(notes))
@@ -89,7 +89,7 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
     if isinstance(content.get("description"), str) and content["description"]:
         sidecar["instructions"] = printable(content["description"])[:_LONGEST_DESCRIPTION]
     for number, group in enumerate(setting_groups(settings), 1):
-        yield Entry(
+        yield ImportEntry(
             source=path if number == 1 else f"{path}, workloads {number}",
             name=name if number == 1 else f"{name}_{number}",
             reference=_text(definition, group),
@@ -165,7 +165,7 @@ def _tolerance(stated: Any) -> tuple[Tolerance | None, tuple[str, ...]]:
     return Tolerance(rtol=float(rtol), atol=float(atol), matched=float(matched)), notes
 
 
-def _unkept_tolerance(group: SettingGroup, settings: list[Setting]) -> tuple[str, ...]:
+def _unkept_tolerance(group: SettingGroup, settings: list[ImportSetting]) -> tuple[str, ...]:
     is_stated = any(setting.tolerance for setting in settings)
     if group.tolerance is not None or not is_stated:
         return ()

@@ -6,7 +6,7 @@ from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.task_import.cuda_l1 import is_cuda_l1, read_cuda_l1
-from kernel_foundry.sdk.task_import.entry import Entry
+from kernel_foundry.sdk.task_import.entry import ImportEntry
 from kernel_foundry.sdk.task_import.flashinfer import is_flashinfer, read_flashinfer
 from kernel_foundry.sdk.task_import.gpu_mode import is_gpu_mode, read_gpu_mode
 from kernel_foundry.sdk.task_import.kernelbench import is_kernelbench, read_kernelbench
@@ -20,7 +20,7 @@ class Format:
 
     marks: Callable[[SuiteFiles], bool]
     """Whether the files have its marks."""
-    read: Callable[[SuiteFiles], Iterable[Entry]]
+    read: Callable[[SuiteFiles], Iterable[ImportEntry]]
     """Its entries, those that cannot be imported among them."""
 
 

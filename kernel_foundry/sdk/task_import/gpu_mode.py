@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.printable import printable
-from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.settings import (
     MOST_SETTINGS,
-    Setting,
+    ImportSetting,
     SettingGroup,
     literal,
     setting_groups,
@@ -44,17 +44,17 @@ def is_gpu_mode(files: SuiteFiles) -> bool:
     return bool(files.named(_TASK))
 
 
-def read_gpu_mode(files: SuiteFiles) -> Iterator[Entry]:
+def read_gpu_mode(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return the entries of each folder with a `task.yml`, one for each group of settings."""
     for path in files.named(_TASK):
         name = "_".join(PurePosixPath(path).parts[-3:-1]) or files.name
         try:
             yield from _entries(files, path, name)
         except NotRepresentableError as error:
-            yield Entry(source=path, name=name, reason=str(error))
+            yield ImportEntry(source=path, name=name, reason=str(error))
 
 
-def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
+def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[ImportEntry]:
     try:
         task = read_yaml(files.text(path))
     except PlainYamlError as error:
@@ -73,10 +73,10 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
         where = path if number == 1 else f"{path}, settings {number}"
         if not group.is_timed:
             reason = f"only tests, no benchmark, with {shown(dict(group.constants))}"
-            yield Entry(source=where, name=name + part, reason=reason)
+            yield ImportEntry(source=where, name=name + part, reason=reason)
             continue
         reference, workloads = _task_file(text, tree, generate, group)
-        yield Entry(
+        yield ImportEntry(
             source=where,
             name=name + part,
             reference=reference,
@@ -177,7 +177,7 @@ def _check(tree: ast.Module) -> ast.FunctionDef:
     return generate
 
 
-def _settings(task: Mapping[str, Any], generate: ast.FunctionDef) -> list[Setting]:
+def _settings(task: Mapping[str, Any], generate: ast.FunctionDef) -> list[ImportSetting]:
     found = []
     for key in ("benchmarks", "tests"):
         specs = task.get(key) or []
@@ -192,7 +192,7 @@ def _settings(task: Mapping[str, Any], generate: ast.FunctionDef) -> list[Settin
             for value in values.values():
                 literal(value)
             check_keywords(generate, {*values, _SEED}, values)
-            found.append(Setting(values=values, timed=key == "benchmarks"))
+            found.append(ImportSetting(values=values, timed=key == "benchmarks"))
     if not 0 < len(found) <= MOST_SETTINGS:
         raise NotRepresentableError(f"{len(found)} tests and benchmarks, expected 1 to 256")
     return found

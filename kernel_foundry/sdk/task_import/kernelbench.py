@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
 from kernel_foundry.task_source import missing_names, parse_reference
 
@@ -21,7 +21,7 @@ def is_kernelbench(files: SuiteFiles) -> bool:
     return bool(files.ending(".py"))
 
 
-def read_kernelbench(files: SuiteFiles) -> Iterator[Entry]:
+def read_kernelbench(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return an entry for each Python file in a folder of tasks."""
     for path in _task_paths(files):
         name = "_".join(PurePosixPath(path).with_suffix("").parts[-2:])
@@ -29,9 +29,9 @@ def read_kernelbench(files: SuiteFiles) -> Iterator[Entry]:
             text = files.text(path)
             check_reference(text, path)
         except NotRepresentableError as error:
-            yield Entry(source=path, name=name, reason=str(error))
+            yield ImportEntry(source=path, name=name, reason=str(error))
         else:
-            yield Entry(source=path, name=name, reference=text)
+            yield ImportEntry(source=path, name=name, reference=text)
 
 
 def check_reference(text: str, where: str) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError
+from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.kernelbench import check_reference
 from kernel_foundry.sdk.task_import.settings import (
     MOST_SETTINGS,
-    Setting,
+    ImportSetting,
     SettingGroup,
     literal,
     setting_groups,
@@ -42,30 +42,30 @@ def is_robust_kbench(files: SuiteFiles) -> bool:
     return bool(files.named(_MODULE) or files.named(_BACKWARD))
 
 
-def read_robust_kbench(files: SuiteFiles) -> Iterator[Entry]:
+def read_robust_kbench(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return the entries of each folder: its forward pass, one for each group of settings."""
     for path in files.named(_MODULE):
         name = _name(files, path)
         try:
             yield from _entries(files, path, name)
         except NotRepresentableError as error:
-            yield Entry(source=path, name=name, reason=str(error))
+            yield ImportEntry(source=path, name=name, reason=str(error))
     for path in files.named(_BACKWARD):
         reason = "a backward pass: a task's reference has no saved tensors to be given"
-        yield Entry(source=path, name=f"{_name(files, path)}_backward", reason=reason)
+        yield ImportEntry(source=path, name=f"{_name(files, path)}_backward", reason=reason)
 
 
 def _name(files: SuiteFiles, path: str) -> str:
     return "_".join(PurePosixPath(path).parts[-3:-1]) or files.name
 
 
-def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[Entry]:
+def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[ImportEntry]:
     text = files.text(path)
     check_reference(text, path)
     call = _Call(parsed(text, path))
-    settings = [Setting(values=call.flat(*one)) for one in _settings(files, path)]
+    settings = [ImportSetting(values=call.flat(*one)) for one in _settings(files, path)]
     for number, group in enumerate(setting_groups(settings, splits=_may_change_weights), 1):
-        yield Entry(
+        yield ImportEntry(
             source=path if number == 1 else f"{path}, settings {number}",
             name=name if number == 1 else f"{name}_{number}",
             reference=call.text_for(text, group),

@@ -22,7 +22,7 @@ _LONGEST_LITERAL: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ImportSetting:
     """What one run of an entry is called with."""
 
     values: Mapping[str, Any]
@@ -49,7 +49,9 @@ class SettingGroup:
 
 
 def setting_groups(
-    settings: Iterable[Setting], *, splits: Callable[[str, Any], bool] = lambda _name, _value: False
+    settings: Iterable[ImportSetting],
+    *,
+    splits: Callable[[str, Any], bool] = lambda _name, _value: False,
 ) -> list[SettingGroup]:
     """Return the groups of settings, in the order in which each first appears.
 
@@ -60,7 +62,7 @@ def setting_groups(
         splits: Whether settings that differ in a flag or a number, given its name and a value,
             make tasks of their own.
     """
-    found: dict[str, list[Setting]] = {}
+    found: dict[str, list[ImportSetting]] = {}
     for setting in _with_floats(list(settings)):
         kind = {
             name: [value] if splits(name, value) else _kind(value)
@@ -77,7 +79,7 @@ def _kind(value: Any) -> Any:
     return type(value).__name__ if type(value) in (bool, float) else [value]
 
 
-def _with_floats(settings: list[Setting]) -> list[Setting]:
+def _with_floats(settings: list[ImportSetting]) -> list[ImportSetting]:
     """Settings in which a number that has a point in one of them is a float in all."""
     floats = {n for s in settings for n, v in s.values.items() if type(v) is float}
     return [
@@ -127,7 +129,7 @@ def _check_plain(value: Any, *, depth: int) -> None:
         raise NotRepresentableError(f"no plain finite value: {shown(value)}")
 
 
-def _group(settings: list[Setting]) -> SettingGroup:
+def _group(settings: list[ImportSetting]) -> SettingGroup:
     first = next((setting for setting in settings if setting.timed), settings[0])
     overridden = {
         name: value

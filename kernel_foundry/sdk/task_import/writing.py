@@ -10,7 +10,7 @@ from typing import Final
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import write_yaml
 from kernel_foundry.sdk.task_file import read_task, sidecar_path
-from kernel_foundry.sdk.task_import.entry import Entry, file_names
+from kernel_foundry.sdk.task_import.entry import ImportEntry, file_names
 from kernel_foundry.sdk.task_import.formats import FORMATS, format_of
 from kernel_foundry.sdk.task_import.suite_files import LONGEST_SOURCE, SuiteFiles
 
@@ -57,7 +57,7 @@ def import_suite(path: Path, out: Path, *, format_name: str = "auto") -> Importe
     """
     files = SuiteFiles(path)
     chosen = format_of(files) if format_name == "auto" else format_name
-    entries: list[Entry] = []
+    entries: list[ImportEntry] = []
     for entry in FORMATS[chosen].read(files):
         if len(entries) == _MOST_ENTRIES:
             raise InvalidArgumentError(f"{path}: more than {_MOST_ENTRIES} tasks; import a part")
@@ -80,12 +80,14 @@ def import_suite(path: Path, out: Path, *, format_name: str = "auto") -> Importe
     return ImportedSuite(format=chosen, imported=tuple(imported), left_out=tuple(left_out))
 
 
-def _named(entries: list[Entry]) -> Iterable[tuple[Entry, str]]:
+def _named(entries: list[ImportEntry]) -> Iterable[tuple[ImportEntry, str]]:
     """Entries that cannot be imported take part: names stay when one of them can."""
     return zip(entries, file_names(entries), strict=True)
 
 
-def _written(entry: Entry, name: str, scratch: Path, out: Path) -> ImportedTask | LeftOutEntry:
+def _written(
+    entry: ImportEntry, name: str, scratch: Path, out: Path
+) -> ImportedTask | LeftOutEntry:
     def left_out(reason: str) -> LeftOutEntry:
         return LeftOutEntry(source=entry.source, reason=reason)
 

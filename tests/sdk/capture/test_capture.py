@@ -7,7 +7,7 @@ import pytest
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
-from kernel_foundry.sdk.capture.capture import Capture, Proposal, capture_program
+from kernel_foundry.sdk.capture.capture import Capture, CaptureProposal, capture_program
 from kernel_foundry.sdk.task_file import read_task
 
 _SCRIPT = '''\
@@ -308,7 +308,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Capture, Path]:
     return captured, out
 
 
-def _of_kind(capture: Capture, kind: str) -> list[Proposal]:
+def _of_kind(capture: Capture, kind: str) -> list[CaptureProposal]:
     return [p for p in capture.proposals if p.module.kind == kind]
 
 

@@ -16,7 +16,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.sdk.loop.progress import VerdictEvent
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget
-from kernel_foundry.sdk.suite.progress import RunEvent, SuiteEvent, SuiteListener
+from kernel_foundry.sdk.suite.progress import SuiteEvent, SuiteListener, SuiteRunEvent
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.suite_run import run_suite
@@ -74,7 +74,7 @@ async def work(
 
 
 def _say(event: SuiteEvent) -> None:
-    if isinstance(event, RunEvent) and isinstance(event.event, VerdictEvent):
+    if isinstance(event, SuiteRunEvent) and isinstance(event.event, VerdictEvent):
         archived = event.event
         sys.stdout.write(f"{event.entry.run} {archived.candidate.digest} {archived.is_promotion}\n")
         sys.stdout.flush()

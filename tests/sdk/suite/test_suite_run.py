@@ -35,7 +35,7 @@ from kernel_foundry.sdk.loop.progress import VerdictEvent
 from kernel_foundry.sdk.suite import suite_run
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.plan import WholeBudget
-from kernel_foundry.sdk.suite.progress import EntryEvent, RunEvent, SuiteEvent
+from kernel_foundry.sdk.suite.progress import EntryEvent, SuiteEvent, SuiteRunEvent
 from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.starting_points import check_start_from
 from kernel_foundry.sdk.suite.store.store import SuiteStore
@@ -225,7 +225,7 @@ async def test_what_a_run_at_its_bound_leaves_goes_to_one_that_may_gain(tmp_path
     in_more: list[str] = []
 
     def listen(event: SuiteEvent) -> None:
-        if isinstance(event, RunEvent) and event.entry.progress.rounds == 2:
+        if isinstance(event, SuiteRunEvent) and event.entry.progress.rounds == 2:
             if isinstance(event.event, VerdictEvent):
                 in_more.append(event.event.candidate.digest)
             if len(in_more) == 3:
@@ -256,7 +256,7 @@ async def test_a_run_keeps_its_result_when_it_fails_with_more_budget(
     def listen(event: SuiteEvent) -> None:
         if isinstance(event, EntryEvent) and event.entry.progress.rounds == 2 and not first_costs:
             first_costs.append(event.entry.progress.cost_usd)
-        if isinstance(event, RunEvent) and event.entry.progress.rounds == 2:
+        if isinstance(event, SuiteRunEvent) and event.entry.progress.rounds == 2:
             evaluator.failure = error  # once its second share has paid for something
 
     with contextlib.suppress(QuotaExceededError):
@@ -325,7 +325,7 @@ async def test_an_interrupted_suite_is_free_and_goes_on(tmp_path: Path) -> None:
     is_under_way = asyncio.Event()
 
     def listen(event: SuiteEvent) -> None:
-        if isinstance(event, RunEvent):
+        if isinstance(event, SuiteRunEvent):
             is_under_way.set()
 
     services = services_in(tmp_path)

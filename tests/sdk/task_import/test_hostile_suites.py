@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.sdk.task_import.entry import Entry, NotRepresentableError, file_names
+from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError, file_names
 from kernel_foundry.sdk.task_import.suite_files import LONGEST_SOURCE, SuiteFiles
 from kernel_foundry.sdk.task_import.writing import import_suite
 from tests.sdk.task_import.suite_folder import TASK, imported, reasons, write_files
@@ -106,7 +106,7 @@ def test_folders_without_end_are_refused(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(max_size=100), min_size=1, max_size=8))
 def test_file_names_are_safe_and_differ(names: list[str]) -> None:
-    entries = [Entry(source=f"line {i}", name=name) for i, name in enumerate(names)]
+    entries = [ImportEntry(source=f"line {i}", name=name) for i, name in enumerate(names)]
     made = file_names(entries)
     assert len({name.lower() for name in made}) == len(names)
     assert all(name.isascii() and name.replace("_", "a").isalnum() for name in made)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.task_import.settings import Setting, setting_groups, tolerance_setting
+from kernel_foundry.sdk.task_import.settings import ImportSetting, setting_groups, tolerance_setting
 from kernel_foundry.sdk.task_import.writing import import_suite
 from tests.sdk.task_import.suite_folder import write_files
 from tests.sdk.task_import.test_flashinfer import DEFINITION
@@ -32,7 +32,7 @@ _TOLERANCES = st.builds(
 )
 _SETTINGS = st.lists(
     st.builds(
-        Setting,
+        ImportSetting,
         values=st.fixed_dictionaries({"a": _VALUES, "b": _VALUES}),
         timed=st.booleans(),
         tolerance=st.none() | _TOLERANCES,
@@ -52,7 +52,7 @@ def _text(values: dict[str, Any], floats: set[str]) -> str:
 
 
 @given(_SETTINGS)
-def test_every_setting_is_a_workload_of_some_task(given_settings: list[Setting]) -> None:
+def test_every_setting_is_a_workload_of_some_task(given_settings: list[ImportSetting]) -> None:
     """With its own values and, where all have one, its own tolerance; a task has a timed one."""
     floats = {n for s in given_settings for n, v in s.values.items() if type(v) is float}
     asked = {_text(dict(s.values), floats) for s in given_settings}

@@ -34,6 +34,6 @@ ENTRIES = sa.Table(
     sa.Column("suite_id", sa.Integer, sa.ForeignKey("suites.id"), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("state", sa.String(20), nullable=False),
-    sa.Column("progress", sa.Text, nullable=False),  # `entry.Progress` as JSON
+    sa.Column("progress", sa.Text, nullable=False),  # `entry.RunProgress` as JSON
 )
 """A row for each run that was begun or settled; the others are waiting."""

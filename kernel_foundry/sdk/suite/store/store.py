@@ -14,7 +14,7 @@ from kernel_foundry.domain.archive import LeaseHolder
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunHeldError
 from kernel_foundry.process_identity import is_gone_from_host
-from kernel_foundry.sdk.suite.entry import EntryState, Progress, SuiteEntry, entries_of
+from kernel_foundry.sdk.suite.entry import EntryState, RunProgress, SuiteEntry, entries_of
 from kernel_foundry.sdk.suite.plan import SuitePlan
 from kernel_foundry.sdk.suite.store.schema import ENTRIES, SCHEMA, SUITES
 from kernel_foundry.sdk.suite.suite import Suite
@@ -147,7 +147,7 @@ def _suite(row: Any, kept: Any) -> Suite:
     for one in kept:
         entry = entries[one.number]
         entry.state = EntryState(one.state)
-        entry.progress = from_json(Progress, one.progress)
+        entry.progress = from_json(RunProgress, one.progress)
     return Suite(
         id=row.id,
         plan=plan,
