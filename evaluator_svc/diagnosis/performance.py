@@ -16,8 +16,8 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
-from kernel_foundry.domain.profile_digest import time_text
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
+from kernel_foundry.quantity_text import time_text
 
 _LAUNCH_SHARE: Final = 0.3
 """Of the time: above, launching is what the time goes into."""

@@ -1,7 +1,7 @@
 """Which guidance is shown, and what becomes of an edited one: arithmetic on what each was worth.
 
-Equal input gives equal answers. The input is who there is (`PopulationMember`) and what proposals made under
-them gained (`Tally`), both from `tables`.
+Equal input gives equal answers. The input is who there is (`PopulationMember`) and what proposals
+made under them gained (`Tally`), both from `tables`.
 
 A gain is the fitness that a proposal won over its parent, 0 when it was worse or failed: the
 archive keeps the parent, so a loss costs the search no more than the try, and an unclipped loss

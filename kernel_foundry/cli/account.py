@@ -1,4 +1,4 @@
-"""A run's books in the terminal: what each model took, and what came of repairs and lessons."""
+"""A run's account in the terminal: what each model took, and what came of repairs and lessons."""
 
 from rich.box import SIMPLE
 from rich.table import Column, Table

@@ -27,12 +27,12 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.traffic_bound import NEVER
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from kernel_foundry.sdk.statistics.estimate import Estimate
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.verdict_text import counted
 from landscapes.ablation import Ablation, AblationTrial, TrialResult, ablate
 from landscapes.texts import ratio_text
 

@@ -30,9 +30,9 @@ from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.ports import Experience
 from kernel_foundry.printable import printable
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import Targets
-from kernel_foundry.sdk.verdict_text import counted
 from kernel_foundry.text_file import read_text_file
 
 _LANGUAGES = [language.value for language in Language]

@@ -14,9 +14,9 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 from kernel_foundry.lesson_file import lesson_from_fields, read_lines, read_yaml, write_lines
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import Targets
-from kernel_foundry.sdk.verdict_text import counted
 from kernel_foundry.text_file import read_text_file
 
 _PAGE = 500

@@ -15,6 +15,7 @@ from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.printable import one_line
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
@@ -26,13 +27,7 @@ from kernel_foundry.sdk.loop.progress import (
     VerdictEvent,
 )
 from kernel_foundry.sdk.steering import steering_text
-from kernel_foundry.sdk.verdict_text import (
-    baselines_text,
-    counted,
-    duration,
-    speedup_text,
-    verdict_text,
-)
+from kernel_foundry.sdk.verdict_text import baselines_text, duration, speedup_text, verdict_text
 
 
 class Progress(Protocol):

@@ -10,8 +10,8 @@ from kernel_foundry.cli.options import (
 )
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
-from kernel_foundry.sdk.verdict_text import counted
 
 EXIT_DIFFERENT = 1
 
@@ -61,19 +61,19 @@ def _show(outcome: ReplayOutcome) -> None:
         print_text(f"  replayed: {_clip(difference.replayed)}")
         return
     counts = [
-        (replayed.remade, "candidates made from recorded replies"),
-        (replayed.judged_again, "further verdicts on the same candidates"),
-        (replayed.by_hand, "candidates added by hand"),
-        (replayed.unselected, "candidates whose selections were lost in a restart"),
-        (replayed.restarts, "restarts"),
+        (replayed.remade, "candidate", " made from recorded replies"),
+        (replayed.judged_again, "further verdict", " on the same candidates"),
+        (replayed.by_hand, "candidate", " added by hand"),
+        (replayed.unselected, "candidate", " with a selection that was lost in a restart"),
+        (replayed.restarts, "restart", ""),
     ]
     print_text(
         f"{outcome.run} came out equal: {counted(replayed.evaluations, 'evaluation')}, "
         f"{counted(replayed.selections, 'selection')} of which {replayed.dropped} dropped"
     )
-    for count, what in counts:
+    for count, noun, what in counts:
         if count:
-            print_text(f"  {count} {what}")
+            print_text(f"  {counted(count, noun)}{what}")
     print_text(
         f"  {counted(outcome.elite_count, 'elite')}, statistics, gradient field and spend are equal"
     )

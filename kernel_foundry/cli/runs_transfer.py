@@ -6,8 +6,8 @@ import click
 
 from kernel_foundry.cli.options import json_option, store_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.local.archive import export_run, import_run
-from kernel_foundry.sdk.verdict_text import counted
 
 
 @click.command("export")

@@ -12,9 +12,9 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_show import open_results
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
+from kernel_foundry.quantity_text import counted
+from kernel_foundry.sdk.statistics.estimate_text import difference_text, noise_text, ratio_text
 from kernel_foundry.sdk.suite.comparison import Change, SuiteComparison, compare
-from kernel_foundry.sdk.suite.estimate_text import difference_text, noise_text, ratio_text
-from kernel_foundry.sdk.verdict_text import counted
 
 _STYLES = {
     Change.FASTER: "green",

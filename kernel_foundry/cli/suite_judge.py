@@ -19,6 +19,7 @@ from kernel_foundry.cli.suite_show import show_numbers, show_results, write_resu
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.report.suite_report import write_results_report
 from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
 from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
@@ -109,7 +110,7 @@ def judge_command(
         write_results(out, results, found)
         page = out / "report.html"
         title = f"{kernels.name} on {tasks.name}"
-        heading = f"published kernels, judged with trust foreign · {len(known)} tasks"
+        heading = f"published kernels, judged with trust foreign · {counted(len(known), 'task')}"
         write_results_report(results, page, title=title, heading=heading, seconds=summary.seconds)
         print_text(page)
     return 0 if all(result.verdict is not None for result in results) else 1

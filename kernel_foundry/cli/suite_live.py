@@ -13,12 +13,13 @@ from rich.table import Column, Table
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.printable import one_line
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.loop.progress import RunResult, VerdictEvent
 from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate
 from kernel_foundry.sdk.suite.progress import EntryEvent, SuiteEvent, SuiteRunEvent, WaitEvent
 from kernel_foundry.sdk.suite.suite import Suite
-from kernel_foundry.sdk.verdict_text import counted, headline_text
+from kernel_foundry.sdk.verdict_text import headline_text
 
 _ENDED_SHOWN: Final = 12
 """Rows of runs that have ended; the older ones scroll out of the table."""

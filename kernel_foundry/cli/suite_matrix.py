@@ -12,7 +12,7 @@ from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.suite_show import open_results
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.suite.estimate_text import ratio_text, share_text
+from kernel_foundry.sdk.statistics.estimate_text import ratio_text, share_text
 from kernel_foundry.sdk.suite.matrix import SuiteMatrix, matrix_of
 
 

@@ -24,6 +24,7 @@ from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.paths import suites_path
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
 from kernel_foundry.sdk.services import Services
@@ -37,7 +38,6 @@ from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.suite_run import devices_of, run_suite
 from kernel_foundry.sdk.suite.summary import summary_of
 from kernel_foundry.sdk.suite.tables import suite_object
-from kernel_foundry.sdk.verdict_text import counted
 
 
 @click.command("run")

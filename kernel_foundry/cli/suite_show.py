@@ -17,8 +17,9 @@ from kernel_foundry.domain.plain import to_json
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.report.suite_report import write_suite_report
-from kernel_foundry.sdk.suite.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.statistics.estimate_text import number_text, ratio_text, share_text
 from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
@@ -26,7 +27,7 @@ from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import BaselineNumbers, SuiteSummary, summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
-from kernel_foundry.sdk.verdict_text import counted, headline_text, trust_text
+from kernel_foundry.sdk.verdict_text import headline_text, trust_text
 
 
 def open_results(
@@ -162,14 +163,14 @@ def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
         f" {summary.tokens} tokens, {summary.cost_usd:.2f} USD,"
         f" {clock_text(summary.seconds)} of all runs together"
     )
-    for count, what in (
-        (summary.refused, "runs refused: they count as not solved"),
-        (summary.failed, "runs failed: they count as not solved"),
-        (summary.suspect, "winners are not fully trusted"),
-        (len(summary.unfinished), "tasks have not ended: they are not counted"),
+    for count, noun, what in (
+        (summary.refused, "run", "refused, counted as not solved"),
+        (summary.failed, "run", "failed, counted as not solved"),
+        (summary.suspect, "winner", "not fully trusted"),
+        (len(summary.unfinished), "task", "not finished, not counted"),
     ):
         if count:
-            print_text(f"{count} {what}")
+            print_text(f"{counted(count, noun)} {what}")
     if summary.degenerate:
         names = ", ".join(summary.degenerate)
         print_text(one_line(f"not counted, since a trivial answer passes: {names}"))

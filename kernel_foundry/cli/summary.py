@@ -15,6 +15,7 @@ from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import BudgetUse, StopCause
 from kernel_foundry.sdk.loop.progress import RunResult
@@ -26,7 +27,6 @@ from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
     checks_text,
     count_text,
-    counted,
     speedup_text,
     winner_text,
 )

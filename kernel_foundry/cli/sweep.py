@@ -28,12 +28,12 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import ConfigurationResult, best_of
 from kernel_foundry.domain.task import Task
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.report.t4 import t4_results
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import (
     configuration_text,
-    counted,
     duration,
     evaluation_object,
     speedup_text,

@@ -20,7 +20,8 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, is_program, read_records
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.verdict_text import counted, evaluation_object
+from kernel_foundry.quantity_text import counted
+from kernel_foundry.sdk.verdict_text import evaluation_object
 from kernel_foundry.sdk.verification.statement import CODE_OF_FILE, Agreement, Statement
 from kernel_foundry.sdk.verification.verify import Verification
 

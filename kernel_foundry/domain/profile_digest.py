@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kernel_foundry.domain.profile import HotLine, KernelProfile, Profile, Share
+from kernel_foundry.quantity_text import time_text
 
 MOST_DIGEST_LINES: Final = 25
 LONGEST_DIGEST_LINE: Final = 240
@@ -127,11 +128,6 @@ def _shares(shares: tuple[Share, ...]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def time_text(time_ns: float) -> str:
-    """Return a time in the unit that a reader expects."""
-    return f"{time_ns / 1e6:.3g} ms" if time_ns >= 1e6 else f"{time_ns / 1e3:.3g} µs"
 
 
 def _bytes(count: float) -> str:

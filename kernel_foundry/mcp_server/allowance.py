@@ -6,7 +6,7 @@ from typing import Any
 from mcp.server.mcpserver import Context
 
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.sdk.verdict_text import counted
+from kernel_foundry.quantity_text import counted
 
 
 @dataclass(slots=True, kw_only=True)

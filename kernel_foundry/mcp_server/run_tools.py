@@ -35,6 +35,7 @@ from kernel_foundry.mcp_server.run_answers import (
 )
 from kernel_foundry.mcp_server.server_parts import ServerParts
 from kernel_foundry.mcp_server.task_tools import READS
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import Listener, RunResult
@@ -43,7 +44,6 @@ from kernel_foundry.sdk.optimization import optimize
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.steering import steering_events, steering_of
 from kernel_foundry.sdk.task_file import read_task
-from kernel_foundry.sdk.verdict_text import counted
 
 _STORES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False

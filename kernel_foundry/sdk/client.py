@@ -29,7 +29,7 @@ from kernel_foundry.errors import KernelFoundryError, RunNotFoundError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
-from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.archive_pages import all_runs
 from kernel_foundry.sdk.device_classes.optimization import ClassesResult, optimize_classes
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local.evaluator import own_public_key

@@ -6,8 +6,7 @@ from typing import Final
 from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
-from kernel_foundry.sdk.all_evaluations import all_evaluations
-from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.archive_pages import all_evaluations, all_runs
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,6}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{4,64}")

@@ -22,6 +22,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, TaskBeyondModelsError
 from kernel_foundry.ports import Evaluator, Generator
 from kernel_foundry.process_identity import new_holder
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.lease import held
@@ -185,8 +186,8 @@ def _resumed(run: Run, budget: Budget) -> Budget:
     limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
     if run.state is RunState.FINISHED and not any(limits):
         raise InvalidArgumentError(
-            f"run {run.spec.name} is finished, after {run.evaluation_count} evaluations: give a "
-            "new total (evaluations, USD or tokens), or minutes from now",
+            f"run {run.spec.name} is finished, after {counted(run.evaluation_count, 'evaluation')}:"
+            " give a new total (evaluations, USD or tokens), or minutes from now",
             field="budget",
             run=run.spec.name,
         )

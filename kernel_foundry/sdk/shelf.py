@@ -18,7 +18,7 @@ from kernel_foundry.errors import RunNotFoundError
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive
 from kernel_foundry.printable import one_line, printable
-from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.archive_pages import all_runs
 from kernel_foundry.sdk.loop.promotion import winner
 
 SHELF_SHOWN: Final = 2

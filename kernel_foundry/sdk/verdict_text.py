@@ -19,6 +19,7 @@ from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.kernel_time import KernelTime, shares
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
+from kernel_foundry.quantity_text import counted
 
 
 def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, Any]:
@@ -179,11 +180,6 @@ def count_text(stats: ArchiveStats) -> str:
     if not again:
         return text
     return f"{text}: {counted(stats.candidate_count, 'candidate')}, {again} measured again"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return "1 candidate" or "3 candidates"; `noun` takes an s in the plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def checks_text(checks: tuple[Check, ...]) -> str:

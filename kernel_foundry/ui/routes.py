@@ -13,7 +13,7 @@ from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from kernel_foundry.paths import suites_path
-from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.archive_pages import all_runs
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page import page_files

@@ -25,7 +25,7 @@ from kernel_foundry.errors import (
     RunNotFoundError,
 )
 from kernel_foundry.ports import Archive
-from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.archive_pages import all_runs
 from tests.contract.archive_entries import candidate_of, verdict_on
 
 BUDGET = RunBudget(evaluations=9, minutes=0.5)

@@ -18,6 +18,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.name import file_stem
 from kernel_foundry.domain.plain import from_json
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.capture.captured import CapturedModule, CapturedProgram, CapturedTensor
 from kernel_foundry.sdk.local.evaluator import traffic_bound_ns
@@ -233,7 +234,7 @@ def _docstring(proposal: CaptureProposal, program: str) -> str:
         f"{module.call}, captured from {program}.",
         "",
         f"Places: {places}{f' and {more} more' if more > 0 else ''}.",
-        f"{count} calls took {proposal.share:.1%} of the program's time in modules "
+        f"{counted(count, 'call')} took {proposal.share:.1%} of the program's time in modules "
         f" ({module.device}, eager).",
     ]
     if proposal.bound_ns is not None:
@@ -242,7 +243,7 @@ def _docstring(proposal: CaptureProposal, program: str) -> str:
             f" kernel can save {proposal.gain:.1%} of the program at most."
         )
     lines += [
-        f"Workload {calls.workload}: {calls.count} calls,"
+        f"Workload {calls.workload}: {counted(calls.count, 'call')},"
         f" {proposal.share * calls.total_ns / module.total_ns:.1%} of the program."
         for calls in module.calls
         if calls.workload

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.notebook.log_axis import LogAxis
-from kernel_foundry.sdk.verdict_text import counted
 
 _WIDTH: Final = 640
 _HEIGHT: Final = 240

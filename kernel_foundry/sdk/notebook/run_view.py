@@ -10,14 +10,15 @@ from kernel_foundry.domain.best import Leader
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.all_evaluations import all_evaluations
+from kernel_foundry.quantity_text import counted
+from kernel_foundry.sdk.archive_pages import all_evaluations
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.notebook.data_frame import data_frame
 from kernel_foundry.sdk.notebook.evaluation_view import EvaluationView
 from kernel_foundry.sdk.notebook.gain_plot import gain_plot
 from kernel_foundry.sdk.notebook.markup import paragraph, shown
 from kernel_foundry.sdk.report.page_objects import row_object
-from kernel_foundry.sdk.verdict_text import counted, headline_text
+from kernel_foundry.sdk.verdict_text import headline_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame

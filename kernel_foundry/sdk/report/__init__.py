@@ -1,1 +1,1 @@
-"""The HTML report of a run: one self-contained file, no scripts, no network."""
+"""Reports as one self-contained HTML file: of a run (the page in `page/`), and of a suite."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kernel_foundry.domain.best import Leader
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive, Generator
-from kernel_foundry.sdk.all_evaluations import all_evaluations
+from kernel_foundry.sdk.archive_pages import all_evaluations
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.report.exchange_index import ExchangeIndex
 from kernel_foundry.sdk.report.page_objects import (

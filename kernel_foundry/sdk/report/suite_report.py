@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.report.environment import report_environment
-from kernel_foundry.sdk.suite.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.statistics.estimate_text import number_text, ratio_text, share_text
 from kernel_foundry.sdk.suite.numbers.distribution import SpeedupCount, speedup_counts
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
@@ -24,7 +25,8 @@ def write_suite_report(suite: Suite, results: Sequence[EntryResult], path: Path)
     begun = datetime.fromtimestamp(suite.created_unix_s, tz=UTC)
     heading = (
         f"{plan.language.value} on {', '.join(plan.devices)} · {models} · strategy {plan.strategy}"
-        f" · {len(plan.tasks)} tasks, {plan.repeats} runs each · {begun:%Y-%m-%d %H:%M} UTC"
+        f" · {counted(len(plan.tasks), 'task')}, {counted(plan.repeats, 'run')} each"
+        f" · {begun:%Y-%m-%d %H:%M} UTC"
     )
     write_results_report(
         results, path, title=plan.name, heading=heading, seconds=suite.used_seconds

@@ -7,7 +7,7 @@ from typing import Final
 
 from kernel_foundry.domain.archive import Run
 from kernel_foundry.ports import Archive
-from kernel_foundry.sdk.all_runs import all_runs
+from kernel_foundry.sdk.archive_pages import all_runs
 from kernel_foundry.sdk.suite.plan import SuitePlan
 
 _MOST_RUNS: Final = 20

@@ -27,7 +27,7 @@ export async function showSuite(root, source, name) {
   refill(root,
     el("h1", {}, suite.suite, " ", el("span", { class: `state ${suite.has_ended ? "finished" : "running"}` }, suite.has_ended ? "finished" : "running")),
     el("p", { class: "soft" }, [`${suite.language} on ${suite.devices.join(", ")}`, suite.models.join(", ") || "default model", `strategy ${suite.strategy}`, `${counted(suite.repeats, "run")} of each task`].join(" · ")),
-    summary.unfinished.length ? el("p", { class: "warm" }, `${summary.unfinished.length} tasks have not ended; nothing of them is counted.`) : null,
+    summary.unfinished.length ? el("p", { class: "warm" }, `Not finished, and not counted: ${summary.unfinished.length} of the tasks.`) : null,
     el("section", {}, el("h2", {}, "In the field's numbers"), numbers(summary)),
     el("section", {}, el("h2", {}, "Runs"), sortedTable("Runs of the suite", RUN_COLUMNS, suite.runs)));
 }
