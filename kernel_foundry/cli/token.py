@@ -12,8 +12,8 @@ from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import tokens_path
-from kernel_foundry.rpc.quotas import Usage, UsageFile
 from kernel_foundry.rpc.tokens import Role, Token, TokenFile
+from kernel_foundry.rpc.usage_file import Usage, UsageFile
 
 _file_option = click.option(
     "--tokens",

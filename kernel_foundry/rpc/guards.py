@@ -9,9 +9,10 @@ from kernel_foundry.rpc.access import AccessInterceptor, AuditLog
 from kernel_foundry.rpc.interceptor import ErrorInterceptor
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.observation import ObservationInterceptor
-from kernel_foundry.rpc.quotas import Quotas, UsageFile
+from kernel_foundry.rpc.quotas import Quotas
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.tokens import TokenFile
+from kernel_foundry.rpc.usage_file import UsageFile
 from kernel_foundry.tracing import is_tracing
 
 

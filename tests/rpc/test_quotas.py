@@ -30,10 +30,11 @@ from kernel_foundry.errors import ProcessLostError, QuotaExceededError, StoreUna
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
-from kernel_foundry.rpc.quotas import Quotas, Usage, UsageFile
+from kernel_foundry.rpc.quotas import Quotas
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import Service, running
 from kernel_foundry.rpc.tokens import Role, Token, TokenFile
+from kernel_foundry.rpc.usage_file import Usage, UsageFile
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 

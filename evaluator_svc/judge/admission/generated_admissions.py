@@ -127,7 +127,7 @@ def _near(
     So near to an admitted one it is defined and conditioned as well.
     """
     # A GPU's own assertion, on an index that is out of range there, would end the judge.
-    is_unsafe = beside.module.device.type == "cuda" and beside.may_assert
+    is_unsafe = beside.module.device.type == "cuda" and beside.traits.may_assert
     if is_unsafe or not beside.is_repeatable:
         return None
     try:

@@ -411,7 +411,7 @@ def _audited(
         audit=least_exact(own),
         wide=least_exact(wide),
         columns=least_exact(columns),
-        is_by_element=not draw.prepared.combines,
+        is_by_element=not draw.prepared.traits.combines,
         rounding_bias=max(biases, key=abs, default=0.0),
     )
 

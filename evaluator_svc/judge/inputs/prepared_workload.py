@@ -30,9 +30,10 @@ from evaluator_svc.judge.reference.formats import narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses, asks_of_floats
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
-from evaluator_svc.judge.reference.operators import MATRIX_PRODUCTS, OperatorLog
+from evaluator_svc.judge.reference.operators import OperatorLog
 from evaluator_svc.judge.reference.self_differences import SUBTRACTING, SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.judge.reference.traits import ReferenceTraits
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
@@ -49,56 +50,10 @@ _BLOCK_BYTES = 1 << 27
 PREPARATION_SEED = 7
 """Any seed will do: the sets drawn from it decide shapes, never a verdict."""
 
-
-_ASSERTING = (
-    "assert", "bernoulli", "cross_entropy", "ctc_loss", "embedding", "gather", "index", "kthvalue",
-    "multinomial", "nll_loss", "one_hot", "put", "scatter", "take", "unpool",
-)  # fmt: skip
-"""Parts of the names of operators that check values on the device: indices and probabilities."""
-
-_SIZING = (
-    "local_scalar", "bincount", "ctc", "embedding_bag", "nested", "packed", "repeat_interleave",
-    "segment", "sparse", "unpool",
-)  # fmt: skip
-"""Parts of the names of operators that take a tensor's values for sizes, or that fault on some."""
-
-_ROUNDS = 8
-"""Runs of one operator from which on a reference may be an iteration…"""
-_COMBINED_ROUNDS = 2
-"""…and runs of one each of whose results is made of many elements, as a sum's are…"""
-_ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
-"""…and parts of the names of operators that are one themselves."""
-
-_RECURRENT = ("gru", "lstm", "rnn")
-"""Parts of the names of operators that go through a sequence."""
-
-_ROW_PRODUCTS = frozenset({"cumprod", "prod"})
-"""Operators that multiply many elements."""
-_SCANS = frozenset({"cumsum", "logcumsumexp", *_ROW_PRODUCTS})
-"""Operators of which some multiply many elements, or add up their logarithms…"""
-_MULTIPLYING = ("addcmul", "mul", "mul_")
-"""…and those that do so in a loop."""
-
-_ORDERING = ("max", "median", "min", "sort", "kthvalue", "topk")
-"""Parts of the names of operators that put values in order."""
-_DIVIDING = (
-    "corr", "cosine", "cov", "div", "log", "norm", "pow", "reciprocal", "rsqrt", "sqrt", "std",
-    "var",
-)  # fmt: skip
-"""Parts of the names of operators that give no number for some values, or large ones."""
-
-_LOGARITHMS = frozenset({"log", "log_", "log10", "log2", "xlogy"})
-"""Operators whose result is small where an element is close to one."""
-
-_OF_SMALL = frozenset({"expm1", "expm1_", "log1p", "log1p_"})
-"""Operators that keep what an element adds to one, however small."""
-
 _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
 _LIGHT_FLOPS = 1 << 27
 """…and most operations of its products."""
-_UNCOUNTED = ("attention", *_RECURRENT)
-"""Parts of the names of operators whose products are not counted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +101,7 @@ class PreparedWorkload:
         counted = flops.get_flop_counts().get("Global", {})
         self.product_flops = {str(packet): count for packet, count in counted.items()}
         """Floating-point operations of products, by the names of their operators."""
-        self._computed = computed
+        self.traits = ReferenceTraits(computed)
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
@@ -159,7 +114,7 @@ class PreparedWorkload:
         self.is_light = (
             self.sizes.set_bytes <= _LIGHT_BYTES
             and flops.get_total_flops() <= _LIGHT_FLOPS
-            and not self._has_operator(_UNCOUNTED)
+            and not self.traits.has_uncounted_products
         )
         """Whether a thread alone runs the reference and compares with it in a few milliseconds."""
         self.slots, self.size_bytes = lay_out(self.tensors, output_slots=OUTPUT_SLOTS)
@@ -297,105 +252,12 @@ class PreparedWorkload:
     @property
     def float_uses(self) -> InputUses | None:
         """What the reference takes floats for besides numbers; None: nothing, by its operators."""
-        return self.input_uses if asks_of_floats(self._computed.operators) else None
-
-    @property
-    def may_assert(self) -> bool:
-        """Whether an operator of the reference checks values on the device."""
-        return self._has_operator(_ASSERTING)
-
-    @property
-    def sizes_by_values(self) -> bool:
-        """Whether numbers of a tensor may decide how much memory or time the reference takes."""
-        return self._has_operator(_SIZING)
-
-    def _has_operator(self, parts: Iterable[str]) -> bool:
-        """Return whether any of `parts` is in the name of an operator of the reference."""
-        return any(part in name for name in self._computed.operators for part in parts)
-
-    @property
-    def iterates(self) -> bool:
-        """Whether the reference may do the same again and again, until it has converged."""
-        computed = self._computed
-        return (
-            any(count >= _COMBINED_ROUNDS for count in computed.combinations.values())
-            or any(count >= _ROUNDS for count in computed.operators.values())
-            or self._has_operator(_ITERATING)
-        )
-
-    @property
-    def has_recurrence(self) -> bool:
-        """Whether one operator of the reference goes through many steps."""
-        return self._has_operator(_RECURRENT)
-
-    @property
-    def has_matrix_products(self) -> bool:
-        """Whether the reference has products of matrices or convolutions, attention included."""
-        return self._has_operator(MATRIX_PRODUCTS)
-
-    @property
-    def combines(self) -> bool:
-        """Whether elements of any result are made of many."""
-        return any(self._computed.combinations.values())
-
-    @property
-    def combines_many(self) -> bool:
-        """Whether the reference may multiply or add up as many elements as there are."""
-        operators = self._computed.operators
-        repeats = sum(operators[name] for name in _MULTIPLYING)
-        return not _SCANS.isdisjoint(operators) or repeats >= _ROUNDS
-
-    @property
-    def orders(self) -> bool:
-        """Whether the reference looks for the largest values, or the like."""
-        names = (name for name in self._computed.operators if "softmax" not in name)
-        return any(part in name for name in names for part in _ORDERING)
-
-    @property
-    def may_overflow(self) -> bool:
-        """Whether an operator gives infinity, or no number, for large values or other signs."""
-        return self._has_operator((*_DIVIDING, "cosh", "exp", "sinh"))
-
-    @property
-    def divides(self) -> bool:
-        """Whether the reference has operators that give no number for zero, or for less."""
-        names = (name for name in self._computed.operators if "softmax" not in name)
-        return any(part in name for name in names for part in _DIVIDING)
-
-    @property
-    def divides_sums(self) -> bool:
-        """Whether a divisor, or what a root is taken of, may be a sum."""
-        names = self._computed.operators
-        return self.divides and (self.combines or any("norm" in name for name in names))
-
-    def is_across(self, seed: int) -> bool:
-        """Whether unusual slices go across samples: by the seed, if the reference does so."""
-        return self._computed.is_across and seed % 2 == 1
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no operator of the reference computes numbers of floating point."""
-        return not self._computed.dtypes
-
-    @property
-    def takes_logarithms(self) -> bool:
-        """Whether the reference takes logarithms of single elements, and combines nothing."""
-        return not self.combines and not _LOGARITHMS.isdisjoint(self._computed.operators)
-
-    @property
-    def keeps_small(self) -> bool:
-        """Whether the reference takes what an element adds to one, and combines nothing."""
-        return not self.combines and not _OF_SMALL.isdisjoint(self._computed.operators)
-
-    @property
-    def multiplies_many(self) -> bool:
-        """Whether the reference multiplies the elements of a row."""
-        return not _ROW_PRODUCTS.isdisjoint(self._computed.operators)
+        return self.input_uses if asks_of_floats(self.traits.operators) else None
 
     @cached_property
     def self_differences(self) -> frozenset[int]:
         """Which inputs, by their indices, the reference subtracts from themselves."""
-        if SUBTRACTING.isdisjoint(self._computed.operators):
+        if SUBTRACTING.isdisjoint(self.traits.operators):
             return frozenset()
         sample = self.shared_set(PREPARATION_SEED)
         log = SelfDifferences(sample.inputs)
@@ -494,7 +356,7 @@ class PreparedWorkload:
         A GPU's own assertion, as on a probability beyond 1, would end the judge's context. Only
         operators that have one are tried: a whole network takes seconds on the host.
         """
-        if self.module.device.type == "cpu" or not self.may_assert:
+        if self.module.device.type == "cpu" or not self.traits.may_assert:
             return True
         host = TaskModule(self.task, self.workload, torch.device("cpu"))
         try:

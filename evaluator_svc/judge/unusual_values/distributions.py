@@ -71,15 +71,15 @@ def with_distribution(
         return with_lasting_weights(prepared, input_set)
     if has(distribution, Trait.OF_PARAMETERS):
         return _of_weights(prepared, input_set, distribution)
-    if distribution is Distribution.BLOCKS and not prepared.iterates:
+    if distribution is Distribution.BLOCKS and not prepared.traits.iterates:
         return input_set
-    if distribution in _OF_MANY and not prepared.combines_many:
+    if distribution in _OF_MANY and not prepared.traits.combines_many:
         return input_set
     if distribution is Distribution.BESIDE_ONE and not (
-        prepared.takes_logarithms or prepared.keeps_small
+        prepared.traits.takes_logarithms or prepared.traits.keeps_small
     ):
         return input_set
-    if distribution is Distribution.MAGNITUDES and prepared.multiplies_many:
+    if distribution is Distribution.MAGNITUDES and prepared.traits.multiplies_many:
         return input_set  # the product of some overflows, where that of all up to them vanished
     if distribution in _FAR_SIZES:
         return with_far_sizes(prepared, input_set, distribution)
@@ -92,15 +92,15 @@ def with_distribution(
         # Tables of sines and the like repeat themselves in some pattern, which single places break.
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
     change = _change_of(distribution, prepared.large_sign or 1.0)
-    if distribution is Distribution.BESIDE_ONE and prepared.keeps_small:
+    if distribution is Distribution.BESIDE_ONE and prepared.traits.keeps_small:
         both = partial(beside_both, turn=input_set.seed % 2)
-        change = both if prepared.takes_logarithms else beside_zero
+        change = both if prepared.traits.takes_logarithms else beside_zero
     uses = prepared.float_uses if distribution is Distribution.SPARSE else None
     if uses is not None and uses.asks_signs:
         change = sparse_with_signs
     if distribution is Distribution.FEW:
         return _one_changed(input_set, change, kept)
-    if prepared.may_overflow and not has(distribution, Trait.REPORTED):
+    if prepared.traits.may_overflow and not has(distribution, Trait.REPORTED):
         alone = _changed_alone(prepared, distribution, change, kept)
         if alone:
             chosen = alone[input_set.seed % len(alone)]
@@ -138,7 +138,7 @@ def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
         return input_set
     ordinary, defined = prepared.shared_set(PREPARATION_SEED), prepared.defined
     if defined.least_length is None:
-        has_lengths = bool(prepared.input_uses.lengths) and not prepared.sizes_by_values
+        has_lengths = bool(prepared.input_uses.lengths) and not prepared.traits.sizes_by_values
         places = partial(with_unusual_places, prepared, ordinary)
         may_be_none = has_lengths and _is_defined(prepared, places(0, has_whole_tables=False))
         defined.least_length = least = 0 if may_be_none else 1
@@ -160,7 +160,7 @@ def _with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 
 
 def _with_level_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
-    if not prepared.divides_sums:
+    if not prepared.traits.divides_sums:
         return input_set
     if prepared.defined.level_inputs is None:
         ordinary = prepared.shared_set(PREPARATION_SEED)
@@ -176,7 +176,7 @@ def _with_level_slices(prepared: PreparedWorkload, input_set: InputSet) -> Input
 
 
 def _with_small_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
-    if not prepared.divides:
+    if not prepared.traits.divides:
         return input_set
     if prepared.defined.small_slices is None:
         prepared.defined.small_slices = small_slices(prepared)

@@ -81,12 +81,12 @@ def far_rows(
         if large:
             found = replace(signed, large=large)
             break
-    for exponent, tried in _FARTHER.items() if found.large and prepared.orders else ():
+    for exponent, tried in _FARTHER.items() if found.large and prepared.traits.orders else ():
         farther = replace(found, exponent=exponent)
         if _has_no_size(prepared, tried) and is_taken(farther, well=True):
             found = farther
             break
-    if prepared.has_matrix_products:
+    if prepared.traits.has_matrix_products:
         return found  # what is a number there, as attention's rows without a key, is a convention
     infinite = defined_inputs(floats, lambda chosen: is_taken(FarRows(infinite=chosen)))
     both = replace(found, infinite=infinite)

@@ -32,7 +32,7 @@ def with_far_sizes(
     prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
 ) -> InputSet:
     """Return a set of huge or tiny inputs; itself where the reference has a size of its own."""
-    if prepared.combines or not input_set.inputs:
+    if prepared.traits.combines or not input_set.inputs:
         return input_set
     exponents = _EXPONENTS[distribution]
     if distribution not in prepared.far_sizes:

@@ -62,7 +62,9 @@ def with_lasting_weights(prepared: PreparedWorkload, input_set: InputSet) -> Inp
 
 def _found(prepared: PreparedWorkload) -> tuple[WeightPart, ...]:
     """Return what is to be changed, one part or nothing; tried on inputs that no candidate sees."""
-    if not (prepared.iterates or prepared.combines_many or prepared.has_recurrence):
+    if not (
+        prepared.traits.iterates or prepared.traits.combines_many or prepared.traits.has_recurrence
+    ):
         return ()
     ordinary = prepared.shared_set(PREPARATION_SEED)
     exact = cache(partial(ordinary.run, dtype=torch.float64))

@@ -36,7 +36,9 @@ def with_level_slices(
     inputs = [
         tensor
         if index not in chosen or name in constants or is_fixed
-        else _level(tensor, has_powers=has_powers, is_across=prepared.is_across(input_set.seed))
+        else _level(
+            tensor, has_powers=has_powers, is_across=prepared.traits.is_across(input_set.seed)
+        )
         for index, (name, tensor, is_fixed) in enumerate(named)
     ]
     return input_set.with_inputs(inputs)

@@ -35,7 +35,7 @@ def find_marks(prepared: PreparedWorkload, is_defined: Callable[[InputSet], bool
         prepared: The workload.
         is_defined: Whether the reference gives numbers.
     """
-    if prepared.sizes_by_values:
+    if prepared.traits.sizes_by_values:
         return _NO_MARKS
     ordinary = prepared.shared_set(PREPARATION_SEED)
     every = dict(_numbers(prepared, ordinary))

@@ -49,7 +49,7 @@ def with_small_slices(
         least = _LEAST_EXPONENT.get(tensor.dtype)
         if slices.of_inputs and least is not None and name not in constants and not fixed[index]:
             small = partial(_small, least=least)
-            is_across = prepared.is_across(input_set.seed)
+            is_across = prepared.traits.is_across(input_set.seed)
             inputs[index] = with_slices(tensor, small, is_across=is_across)
     changed = input_set.with_inputs(inputs)
     if not slices.of_variances:

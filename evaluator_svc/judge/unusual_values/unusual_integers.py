@@ -35,7 +35,7 @@ def find_integers(prepared: PreparedWorkload, is_defined: Callable[[InputSet], b
     ordinary, defined = prepared.shared_set(PREPARATION_SEED), prepared.defined
     signed = with_large_integers(prepared, ordinary, any_sign=True)
     any_sign = prepared.any_integer_sign = signed is not ordinary and is_defined(signed)
-    for spare_bits in _SPARE_BITS if prepared.is_whole else ():
+    for spare_bits in _SPARE_BITS if prepared.traits.is_whole else ():
         large = with_large_integers(prepared, ordinary, any_sign=any_sign, spare_bits=spare_bits)
         with IntegerOverflows() as overflows:
             is_taken = large is not ordinary and is_defined(large)
@@ -78,7 +78,7 @@ def with_large_integers(
         any_sign: Whether signs are drawn; else each number keeps its own.
         spare_bits: How many bits of their type integers leave; None: as many as usual.
     """
-    if prepared.sizes_by_values:
+    if prepared.traits.sizes_by_values:
         return input_set
     constants = prepared.task.constants
     names, fixed = input_set.arguments.names, prepared.fixed_inputs
