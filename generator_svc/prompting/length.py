@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from generator_svc.markdown import clip
+from generator_svc.prompting.candidate_view import CandidateView, source_text
 from generator_svc.prompting.parts import PromptParts
-from generator_svc.prompting.views import CandidateView, source_text
 
 CHARS_PER_TOKEN: Final = 3
 """Of source text, lower bound."""

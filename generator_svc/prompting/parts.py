@@ -11,9 +11,18 @@ from generator_svc.experts import Expert
 from generator_svc.held_out import HeldOut, held_out_of
 from generator_svc.markdown import clip
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
-from generator_svc.prompting import views
+from generator_svc.prompting.candidate_view import CandidateView, candidate_view
+from generator_svc.prompting.device_lines import device_lines
+from generator_svc.prompting.direction import direction_lines
 from generator_svc.prompting.findings import Diagnosis, FindingView, diagnoses, side_findings
 from generator_svc.prompting.lessons import LessonView, lesson_views
+from generator_svc.prompting.task_text import (
+    WorkloadView,
+    mode_text,
+    precision_text,
+    tolerance_text,
+    workload_views,
+)
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.lesson import Lesson
@@ -26,6 +35,9 @@ from kernel_foundry.plan import allowed_library_ops, short_reference
 
 _INSPIRATION_DIVISOR: Final = 9
 """An inspiration's code gets 1/9 of a prompt's length; the parent's is shown whole."""
+
+_MAX_INSPIRATIONS: Final = 3
+"""Whatever the archive selected (two of its own choice); more would crowd the parent out."""
 
 _MATERIAL_DIVISOR: Final = 3
 """Materials together get 1/3 of a prompt's length."""
@@ -57,14 +69,14 @@ class PromptParts:
     task: TaskView
     instructions: str
     reference: str
-    workloads: tuple[views.WorkloadView, ...]
+    workloads: tuple[WorkloadView, ...]
     device_lines: tuple[str, ...]
     plan_reference: str
     library_ops: tuple[str, ...]
     worked_example: str
     blocks: str
     """Tested functions that device code may include; empty where a language has none."""
-    parent: views.CandidateView | None
+    parent: CandidateView | None
     """None for a seed."""
     outcome: str
     """How a failed parent failed, such as "wrong_result"; else empty."""
@@ -72,9 +84,9 @@ class PromptParts:
     """Diagnoses of why a parent failed; empty for one that passed."""
     side_findings: tuple[FindingView, ...]
     """The findings of a failed parent that are no errors."""
-    partner: views.CandidateView | None
+    partner: CandidateView | None
     """Of a combination."""
-    inspirations: tuple[views.CandidateView, ...]
+    inspirations: tuple[CandidateView, ...]
     direction_lines: tuple[str, ...]
     user_hint: str
     """What the run's user asks, in their words."""
@@ -135,8 +147,8 @@ def parts_of(
         task=_task_view(request),
         instructions=task.instructions.strip(),
         reference=task.reference.strip(),
-        workloads=views.workload_views(admission),
-        device_lines=views.device_lines(admission.device, phrases),
+        workloads=workload_views(admission),
+        device_lines=device_lines(admission.device, phrases),
         plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in allowed_library_ops(task, admission)),
         worked_example=inputs.worked_example,
@@ -148,7 +160,7 @@ def parts_of(
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
         direction_lines=(
-            views.direction_lines(request.selection, near=phrases["near_memory"]) if is_free else ()
+            direction_lines(request.selection, near=phrases["near_memory"]) if is_free else ()
         ),
         user_hint=request.selection.user_hint.strip(),
         banned_tricks=request.selection.banned_tricks,
@@ -187,9 +199,9 @@ def _task_view(request: ProposalRequest) -> TaskView:
     task, admission = request.task, request.admission
     return TaskView(
         name=task.name,
-        precision_text=views.precision_text(task, admission),
-        tolerance_text=views.tolerance_text(task, admission.tolerance),
-        mode_text=views.mode_text(task),
+        precision_text=precision_text(task, admission),
+        tolerance_text=tolerance_text(task, admission.tolerance),
+        mode_text=mode_text(task),
     )
 
 
@@ -215,9 +227,9 @@ def _failure(request: ProposalRequest, operator: Operator, held_out: HeldOut) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KnownCandidates:
-    parent: views.CandidateView | None
-    partner: views.CandidateView | None
-    inspirations: tuple[views.CandidateView, ...]
+    parent: CandidateView | None
+    partner: CandidateView | None
+    inspirations: tuple[CandidateView, ...]
 
 
 def _known_candidates(
@@ -226,8 +238,8 @@ def _known_candidates(
     """Return parent, partner of a combination, and correct candidates to learn from."""
     selection = request.selection
 
-    def view(elite: Elite, room: int | None = None) -> views.CandidateView:
-        return views.candidate_view(elite, request.admission, held_out, max_chars=room)
+    def view(elite: Elite, room: int | None = None) -> CandidateView:
+        return candidate_view(elite, request.admission, held_out, max_chars=room)
 
     partner, others = None, selection.inspirations
     if operator is Operator.COMBINE:
@@ -237,7 +249,7 @@ def _known_candidates(
         partner=partner,
         inspirations=tuple(
             view(elite, max_chars // _INSPIRATION_DIVISOR)
-            for elite in others[: views.MAX_INSPIRATIONS_SHOWN]
+            for elite in others[:_MAX_INSPIRATIONS]
             if elite.evaluation.passed
         ),
     )

@@ -10,7 +10,7 @@ from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, expert_of
 from generator_svc.markdown import clip
 from generator_svc.meta_prompts.sections import Sections, seed_sections
-from generator_svc.prompting import views
+from generator_svc.prompting.device_lines import compiler_target, target_lines
 from generator_svc.prompting.length import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from kernel_foundry.domain.archive import Selection
@@ -341,7 +341,7 @@ def test_the_compilers_exact_target_is_told(
     request_: ProposalRequest, architecture: str, target: str, has: str
 ) -> None:
     device = replace(request_.admission.device, language=Language.CUDA, architecture=architecture)
-    (line,) = views.target_lines(device)
+    (line,) = target_lines(device)
 
     assert f"target is {target}:" in line
     assert has in line
@@ -351,7 +351,7 @@ def test_the_target_is_the_compilers_own(hopper_compiler: Any) -> None:
     code = 'extern "C" __global__ void k(float* x) { x[0] = 1.0f; }'
     built = hopper_compiler.compile(source=code, options=[], kernels=["k"])
 
-    assert f".target {views.compiler_target('sm_90')}".encode() in built.assembly
+    assert f".target {compiler_target('sm_90')}".encode() in built.assembly
 
 
 def test_the_mode_the_scale_and_asked_bits_are_told(request_: ProposalRequest) -> None:

@@ -1,0 +1,207 @@
+"""A known candidate as prompts print it: its code, its verdict, and nothing of held-out sizes."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from generator_svc.held_out import HeldOut
+from generator_svc.markdown import clip, fenced
+from generator_svc.prompting.code_pieces import shortened_code
+from generator_svc.prompting.findings import FindingView, finding_views
+from generator_svc.prompting.kernel_times import kernel_times_lines
+from generator_svc.prompting.units import time_text
+from kernel_foundry.domain.admission import Admission, TensorRole
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.measures import DIMENSIONS, Measures
+from kernel_foundry.domain.profile_digest import digest_lines
+
+MAX_LOG_CHARS: Final = 3_000
+_MAX_PLAN_SHARE: Final = 0.4
+"""Largest share of a candidate's space for its plan."""
+_MAX_LINE_CHARS: Final = 300
+_MAX_LINES: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateView:
+    """A known candidate with what the hardware said."""
+
+    source: KernelSource
+    text: str
+    """Its two blocks, shortened when they are long; empty when there was no room for them."""
+    is_whole: bool
+    """Whether nothing of them is left out."""
+    meant_lines: frozenset[int]
+    """Lines of device code that a finding points at."""
+    verdict: str
+    lines: tuple[str, ...]
+    findings: tuple[FindingView, ...]
+    profile: tuple[str, ...]
+    """What its kernels do with the device; empty: it was not profiled, or there was no room."""
+    log: str
+
+
+def candidate_view(
+    elite: Elite, admission: Admission, held_out: HeldOut, *, max_chars: int | None = None
+) -> CandidateView:
+    """Return `elite` as prompts show it.
+
+    Args:
+        elite: A known candidate.
+        admission: Of its task.
+        held_out: What a prompt must not tell.
+        max_chars: Room for its code; None: it is to be edited, and shown whole.
+    """
+    evaluation, source = elite.evaluation, elite.candidate.source
+    size = len(source.device_code) + len(source.plan)
+    room = size if max_chars is None else max_chars
+    log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
+    return CandidateView(
+        source=source,
+        text=source_text(source, room),
+        is_whole=size <= room,
+        meant_lines=frozenset(
+            f.line
+            for f in evaluation.findings
+            if f.line is not None and f.kind is not FindingKind.PLAN
+        ),
+        verdict=_verdict(evaluation),
+        lines=_result_lines(evaluation, admission),
+        findings=finding_views(source, evaluation, held_out),
+        profile=_profile_lines(evaluation, source),
+        log=clip(held_out.without_sizes(log.strip()), MAX_LOG_CHARS),
+    )
+
+
+def _profile_lines(evaluation: Evaluation, source: KernelSource) -> tuple[str, ...]:
+    """Return the digest of a profile on a workload that is shown."""
+    profile = evaluation.profile
+    shown = {result.workload for result in evaluation.workloads if not result.held_out}
+    if profile is None or profile.workload not in shown:
+        return ()
+    return digest_lines(profile, source.device_code)
+
+
+def source_text(
+    source: KernelSource, max_chars: int, meant_lines: frozenset[int] = frozenset()
+) -> str:
+    """Return both blocks of `source`, whole functions left out of what is too long.
+
+    Args:
+        source: Device code and plan.
+        max_chars: Room for both.
+        meant_lines: Lines of device code whose functions are left out last.
+    """
+    code, plan = source.device_code, source.plan
+    if len(code) + len(plan) > max_chars:
+        plan = clip(plan, max(max_chars - len(code), int(max_chars * _MAX_PLAN_SHARE)))
+        code = shortened_code(code, max_chars - len(plan), meant_lines)
+    code, plan = code.strip("\n"), plan.strip("\n")
+    return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
+
+
+def _verdict(evaluation: Evaluation) -> str:
+    if not evaluation.passed:
+        return f"{evaluation.outcome.name} (not correct)"
+    speedup = evaluation.speedup
+    measures = _measures_text(evaluation.measures)
+    trust = (
+        ", but suspect, so any trusted one beats it" if evaluation.trust is Trust.SUSPECT else ""
+    )
+    if speedup is None:
+        return f"PASSED{trust}{measures}"
+    return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{trust}{measures}"
+
+
+def _measures_text(measures: Measures | None) -> str:
+    if measures is None:
+        return ""
+    levels = ", ".join(f"{name} {getattr(measures, name)}" for name in DIMENSIONS)
+    return f" (levels 0-3: {levels})"
+
+
+def _result_lines(evaluation: Evaluation, admission: Admission) -> tuple[str, ...]:
+    lines = [f"configuration: {s.name} = {s.value}" for s in evaluation.configuration]
+    for result in evaluation.workloads:
+        lines += _hidden_lines(result) if result.held_out else _workload_lines(result, admission)
+    return tuple(clip(line, _MAX_LINE_CHARS) for line in lines[:_MAX_LINES])
+
+
+def _share_text(share: float | None, of: str) -> str:
+    return "" if share is None else f"; {share:.0%} of the {of}"
+
+
+def _prepare_text(result: WorkloadResult) -> str:
+    """Return that `prepare` is charged to every call, where it does more than layout."""
+    if not result.charged_prepare_ns:
+        return ""
+    return (
+        f"; prepare counted in: {time_text(result.charged_prepare_ns)} where layout takes "
+        f"{time_text(result.prepare_limit_ns or 0.0)} at most"
+    )
+
+
+def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
+    lines = []
+    if result.timing is not None:
+        baselines = ", ".join(f"{b.name} {time_text(b.timing.median_ns)}" for b in result.baselines)
+        lines.append(
+            f"{result.workload}: {time_text(result.timing.median_ns)}"
+            + (f"; baselines: {baselines}" if baselines else "")
+            + _share_text(result.traffic_bound_share, "traffic bound")
+            + _share_text(result.arithmetic_estimate_share, "arithmetic estimate")
+            + _prepare_text(result)
+        )
+        lines += kernel_times_lines(result)
+    correctness = result.correctness
+    if correctness is not None and correctness.mismatch_count:
+        lines.append(
+            f"{result.workload}: {correctness.mismatch_count} of {correctness.element_count} "
+            f"elements wrong, max abs error {correctness.max_abs_error:.3g}"
+            + _first_wrong(correctness, _output_shape(admission, result.workload))
+        )
+    elif correctness is not None and result.timing is None:
+        lines.append(f"{result.workload}: all elements right")
+    return lines
+
+
+def _hidden_lines(result: WorkloadResult) -> list[str]:
+    """Return that a workload is wrong that is not shown, and nothing of its sizes."""
+    correctness = result.correctness
+    if correctness is None or not correctness.mismatch_count:
+        return []
+    share = correctness.mismatch_count / max(1, correctness.element_count)
+    return [
+        f"with sizes that you are not shown {share:.1%} of the elements are wrong: look for what"
+        " holds for the sizes above only (borders, divisibility, fixed strides and counts)"
+    ]
+
+
+def _first_wrong(correctness: Correctness, shape: tuple[int, ...]) -> str:
+    """Return where the first wrong element lies, by coordinates where there is one output."""
+    flat = correctness.first_mismatch
+    if flat is None:
+        return ""
+    if not shape or flat >= math.prod(shape):
+        return f", first at flat index {flat}"
+    place, rest = [], flat
+    for size in reversed(shape):
+        rest, at = divmod(rest, size)
+        place.append(at)
+    return f", first at flat index {flat}: {tuple(reversed(place))} of {shape}"
+
+
+def _output_shape(admission: Admission, workload: str) -> tuple[int, ...]:
+    """Return the shape of the only output; () when there are several or none is known."""
+    outputs = [
+        tensor.shape
+        for known in admission.workloads
+        if known.workload == workload
+        for tensor in known.tensors
+        if tensor.role is TensorRole.OUTPUT
+    ]
+    return outputs[0] if len(outputs) == 1 else ()

@@ -1,0 +1,55 @@
+"""The direction of a selection in words, for prompts."""
+
+from typing import Final
+
+from generator_svc.markdown import clip
+from kernel_foundry.domain.archive import Selection
+from kernel_foundry.domain.measures import DIMENSIONS, Measures
+
+_MAX_HINT_CHARS: Final = 1_000
+
+_LEVELS = {
+    "memory": (
+        "scalar or strided global access",
+        "coalesced and vectorised access",
+        "tiles staged in {near} memory",
+        "tiles in {near} memory, and register tiles or loads ahead of use",
+    ),
+    "algorithm": (
+        "direct translation in several passes",
+        "fused, with fewer passes than the reference has operators",
+        "cooperative or reformulated: work-group reduction, scan, online recurrence",
+        "blocked with reuse of register tiles, or matrix units",
+    ),
+    "synchronization": (
+        "no synchronisation",
+        "work-group barriers",
+        "sub-group or warp primitives",
+        "global: atomics, several passes, cooperative",
+    ),
+}
+"""What each level of each measure means (the table of behaviour measures)."""
+
+
+def direction_lines(selection: Selection, *, near: str) -> tuple[str, ...]:
+    """Return the direction in words, goal before way; empty when the selection gives none.
+
+    `near`: what the language calls the memory of a work-group.
+    """
+    lines: list[str] = []
+    if selection.target is not None:
+        parent = selection.parent.measures if selection.parent is not None else None
+        lines += _target_lines(selection.target, parent, near)
+    if selection.hint:
+        lines.append(clip(selection.hint, _MAX_HINT_CHARS))
+    return tuple(lines)
+
+
+def _target_lines(target: Measures, parent: Measures | None, near: str) -> list[str]:
+    lines = []
+    for name in DIMENSIONS:
+        level = getattr(target, name)
+        if parent is None or getattr(parent, name) != level:
+            means = _LEVELS[name][level].format(near=near)
+            lines.append(f"Aim at {name} level {level}: {means}.")
+    return lines
