@@ -3,7 +3,7 @@
 from typing import Any
 
 from kernel_foundry.domain.archive import Run
-from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
 from kernel_foundry.ports import Archive
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
@@ -22,3 +22,15 @@ def evolution_of(run: Run, archive: Archive, budget: Budget, **fields: Any) -> E
         "listener": lambda _event: None,
     }
     return Evolution(run=run, archive=archive, budget=budget, **(given | fields))
+
+
+class RequestLog(FakeGenerator):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[ProposalRequest] = []
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        self.requests.append(request)
+        return await super().propose(request)

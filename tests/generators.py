@@ -1,4 +1,4 @@
-"""Real generators whose books lie in a folder of the test's own."""
+"""Real generators whose accounts lie in a folder of the test's own."""
 
 from pathlib import Path
 

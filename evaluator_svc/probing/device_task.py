@@ -15,7 +15,8 @@ ELEMENTS: Final = 61 * 257
 """Elements of the output: no multiple of any work-group."""
 
 PLANTED: Final = (5, 77, 1000, ELEMENTS - 1)
-"""Where `wrong_in_places` writes NaN, infinity, and values that are slightly off."""
+"""Where the kernel of `_wrong_in_places` (`device.py`) writes NaN, infinity, and values that are
+slightly off."""
 
 TASK: Final = Task(
     name="device_probe",

@@ -9,7 +9,7 @@ Covered, once `confine` has returned:
 * named shared memory, queues, keyrings, mounts, namespaces, io_uring, bpf, perf, userfaultfd;
 * amounts: private memory, CPU time, size of a file, open files, core dumps; what it prints is a
   file like others; the scratch folder is a file system of fixed size inside bubblewrap, else the
-  supervisor looks after it, as after memory that was made read-only (see `process_watch`).
+  supervisor looks after it, as after memory that was made read-only (see `usage_watch`).
 
 Not covered: the process's own memory (a kernel on the CPU device runs in it and can forge what the
 process says: nothing that it says is believed); names and sizes of files it may not read; the

@@ -15,23 +15,18 @@ from evaluator_svc.languages import backend_of
 from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.language import Language
-from kernel_foundry.plan import DeviceLimits, configurations, parse, split
-from kernel_foundry.plan.from_admission import name_table
+from kernel_foundry.plan import configurations, parse, split
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.sdk.task_file import read_task
 from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host
+from tests.domain_values import H200
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "blocks"
 NAMES = sorted(path.name.removesuffix(".cuda.md") for path in FOLDER.glob("*.cuda.md"))
 ON_TENSOR_CORES = ("attention", "bf16_product", "conv2d", "float32_product")
 ALL_BY_TMA = ("attention", "bf16_product")
 MOST_LINES = 60
-H200 = DeviceLimits(
-    compute_units=132,
-    sub_group_size=32,
-    shared_bytes=232_448,
-    max_block=1_024,
-    memory_bytes=140 << 30,
-)
+LIMITS = device_limits(H200)
 
 
 def _held_out(name: str, tensors: dict[str, torch.Tensor] | None = None) -> BoundCandidate:
@@ -42,13 +37,13 @@ def _held_out(name: str, tensors: dict[str, torch.Tensor] | None = None) -> Boun
     found = split((FOLDER / f"{name}.cuda.md").read_text("utf-8"))
     (workload,) = describe_task(task).workloads
     table, plan = name_table(workload.tensors, workload.scalars), parse(found.plan)
-    configuration = next(iter(configurations(plan, table, H200)))
+    configuration = next(iter(configurations(plan, table, LIMITS)))
     return bind(
         found.device_code,
         plan,
         names=table,
         configuration=configuration,
-        device=H200,
+        device=LIMITS,
         tensors=tensors,
     )
 

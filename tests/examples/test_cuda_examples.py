@@ -17,26 +17,20 @@ from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan import (
-    DeviceLimits,
     NameTable,
     configurations,
     parse,
     split,
 )
-from kernel_foundry.plan.from_admission import name_table
+from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry.plan.tree import Plan
 from kernel_foundry.sdk.task_file import read_task
 from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host
+from tests.domain_values import H200
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.name.removesuffix(".cuda.md") for path in FOLDER.glob("*.cuda.md"))
-H200 = DeviceLimits(
-    compute_units=132,
-    sub_group_size=32,
-    shared_bytes=232_448,
-    max_block=1_024,
-    memory_bytes=140 << 30,
-)
+LIMITS = device_limits(H200)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +48,7 @@ class _Example:
             self.plan,
             names=table,
             configuration=configuration,
-            device=H200,
+            device=LIMITS,
             library_ops=self.task.library_ops,
             tensors=tensors,
         )
@@ -85,7 +79,7 @@ def test_candidate_compiles_for_hopper(example, hopper_compiler) -> None:
     prelude = kernel_foundry_native.prelude("cuda")
     options = [f"-I{path}" for path in kernel_foundry_native.cuda_include_paths()]
     for table in example.tables:
-        default, *others = configurations(example.plan, table, H200)
+        default, *others = configurations(example.plan, table, LIMITS)
         for configuration in (default, *random.Random(3).sample(others, min(1, len(others)))):
             candidate = example.bound(table, configuration)
             found = hopper_compiler.compile(
@@ -111,7 +105,7 @@ def test_candidate_computes_the_reference(example, tmp_path) -> None:
     for name in table.tensors:
         if name.role in ("parameter", "buffer"):
             tensors[name.name] = state[name.path].clone()
-    configuration = next(iter(configurations(example.plan, table, H200)))
+    configuration = next(iter(configurations(example.plan, table, LIMITS)))
     found = run_on_host(example.bound(table, configuration, tensors), tmp_path)
 
     with torch.no_grad():

@@ -19,7 +19,7 @@ from kernel_foundry.sdk.optimization import optimize
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.shelf import shelf_kernels
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.generator import FakeGenerator
+from tests.evolution import RequestLog
 from tests.sdk.replay.recorded import CANDIDATE, SPEC
 
 RELU = ("aten.relu.default float32 64x64",)
@@ -42,18 +42,6 @@ class GraphEvaluator(FakeEvaluator):
         admission = await super().admit(task, device)
         workloads = tuple(replace(w, graph=self._graph) for w in admission.workloads)
         return replace(admission, workloads=workloads)
-
-
-class RequestLog(FakeGenerator):
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.requests: list[ProposalRequest] = []
-
-    async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
-        self.requests.append(request)
-        return await super().propose(request)
 
 
 def _node(text: str) -> GraphNode:

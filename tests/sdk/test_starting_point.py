@@ -11,14 +11,14 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.material import LONGEST_MATERIAL, MOST_MATERIALS
-from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.starting_point import StartingPoint, starting_point
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
-from tests.evolution import evolution_of
+from tests.evolution import RequestLog, evolution_of
 from tests.sdk.replay.recorded import CANDIDATE, SPEC
 
 TEXT = CANDIDATE.format(number=1, tune="", block=16)
@@ -33,18 +33,6 @@ class BindingEvaluator(FakeEvaluator):
         if "variant 3" in request.source.device_code:
             return replace(evaluation, outcome=EvaluationOutcome.PLAN_ERROR, workloads=())
         return evaluation
-
-
-class RequestLog(FakeGenerator):
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.requests: list[ProposalRequest] = []
-
-    async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
-        self.requests.append(request)
-        return await super().propose(request)
 
 
 async def _begin(archive: LocalArchive, *sources: Path | str) -> StartingPoint:
