@@ -19,6 +19,7 @@ from archive_svc.run.run_limits import check_cost, check_spec, check_strategy
 from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import LARGEST_ID, Store
+from kernel_foundry.caller import caller
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
@@ -78,17 +79,21 @@ class LocalArchive:
         self._bell = Bell()
 
     async def create_run(self, spec: RunSpec) -> Run:
-        """Create a run, or return it when it exists with an equal spec."""
-        return await self._call(lambda: self._create_run(spec))
+        """Create a run of the caller's, or return it when it exists with an equal spec."""
+        owner = caller().name
+        return await self._call(lambda: self._create_run(spec, owner))
 
     async def get_run(self, name: str) -> Run:
         """Return a run; "" names the newest."""
         return await self._read(lambda: self._describe(self._row(name)))
 
-    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+    async def list_runs(
+        self, *, limit: int = 100, page_token: str = "", mine: bool = False
+    ) -> tuple[Run, ...]:
         """Return up to `limit` runs, newest first, behind the one called `page_token`."""
         _check_page(0, limit)
-        return await self._read(lambda: self._list_runs(limit, page_token))
+        owner = caller().name if mine else None
+        return await self._read(lambda: self._list_runs(limit, page_token, owner))
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Acquire or renew the run's lease; the run becomes RUNNING."""
@@ -226,9 +231,9 @@ class LocalArchive:
     async def _read(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
-    def _create_run(self, spec: RunSpec) -> Run:
+    def _create_run(self, spec: RunSpec, owner: str) -> Run:
         check_spec(spec)
-        if not self._store.insert_run(spec):
+        if not self._store.insert_run(spec, owner):
             other = _differing(self._row(spec.name).spec, spec)
             if other:
                 raise AlreadyExistsError(
@@ -238,11 +243,11 @@ class LocalArchive:
                 )
         return self._describe(self._row(spec.name))
 
-    def _list_runs(self, limit: int, page_token: str) -> tuple[Run, ...]:
+    def _list_runs(self, limit: int, page_token: str, owner: str | None) -> tuple[Run, ...]:
         before = self._store.run_id(page_token) if page_token else LARGEST_ID
         if before is None:
             raise InvalidArgumentError(f"page_token {page_token!r} is unknown", field="page_token")
-        return tuple(map(self._describe, self._store.list_runs(limit, before=before)))
+        return tuple(map(self._describe, self._store.list_runs(limit, before=before, owner=owner)))
 
     def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         row = self._row(name)
@@ -340,6 +345,7 @@ class LocalArchive:
             best_speedup=row.best_speedup,
             cost_usd=row.cost_usd,
             budget=row.budget,
+            owner=row.owner,
             best_speedup_interval=(
                 archived[best].evaluation.speedup_interval if best in archived else None
             ),

@@ -12,6 +12,7 @@ from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
+from kernel_foundry.caller import ANYBODY, caller, check_owner
 from kernel_foundry.domain.archive import Elite, LeaseHolder, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
@@ -52,6 +53,17 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         """End all streams: those who watch would stay as long as their runs go on."""
         self._draining.set()
 
+    async def _check_owner(self, name: str) -> None:
+        """Refuse a caller who may not change a run.
+
+        Raises:
+            PermissionDeniedError: it is another user's.
+            RunNotFoundError: there is no such run.
+        """
+        if caller() != ANYBODY:
+            run = await self._archive.get_run(name)
+            check_owner(run.spec.name, run.owner)
+
     async def CreateRun(
         self, request: pb2.CreateRunRequest, context: _Context
     ) -> pb2.CreateRunResponse:
@@ -65,7 +77,9 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self, request: pb2.ListRunsRequest, context: _Context
     ) -> pb2.ListRunsResponse:
         size = _page_size(request.page_size, "page_size")
-        runs = await self._archive.list_runs(limit=size + 1, page_token=request.page_token)
+        runs = await self._archive.list_runs(
+            limit=size + 1, page_token=request.page_token, mine=request.mine
+        )
         response = build(pb2.ListRunsResponse, runs=runs[:size])
         del response.runs[_fitting(response.runs) :]
         # The token is the name of the run before the page: new runs do not shift it.
@@ -74,6 +88,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         return response
 
     async def HoldRun(self, request: pb2.HoldRunRequest, context: _Context) -> pb2.HoldRunResponse:
+        await self._check_owner(request.name)
         holder = read_field(LeaseHolder, request, "holder")
         has_budget = request.HasField("budget")
         budget = read_field(RunBudget, request, "budget") if has_budget else RunBudget()
@@ -83,6 +98,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def FinishRun(
         self, request: pb2.FinishRunRequest, context: _Context
     ) -> pb2.FinishRunResponse:
+        await self._check_owner(request.name)
         state = read_field(RunState, request, "state")
         holder = read_field(LeaseHolder, request, "holder") if request.HasField("holder") else None
         run = await self._archive.finish_run(request.name, state, holder=holder)
@@ -91,18 +107,21 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def DeleteRun(
         self, request: pb2.DeleteRunRequest, context: _Context
     ) -> pb2.DeleteRunResponse:
+        await self._check_owner(request.name)
         await self._archive.delete_run(request.name)
         return pb2.DeleteRunResponse()
 
     async def RenameRun(
         self, request: pb2.RenameRunRequest, context: _Context
     ) -> pb2.RenameRunResponse:
+        await self._check_owner(request.name)
         run = await self._archive.rename_run(request.name, request.new_name)
         return build(pb2.RenameRunResponse, run=run)
 
     async def SteerRun(
         self, request: pb2.SteerRunRequest, context: _Context
     ) -> pb2.SteerRunResponse:
+        await self._check_owner(request.run)
         steering = read_field(Steering, request, "steering")
         return build(pb2.SteerRunResponse, event=await self._archive.steer(request.run, steering))
 
@@ -119,18 +138,21 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def SelectParents(
         self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:
+        await self._check_owner(request.run)
         selection = await self._archive.select(request.run, strategy=request.strategy)
         return pb2.SelectParentsResponse(selection=self._elites.selection_to_message(selection))
 
     async def DropSelection(
         self, request: pb2.DropSelectionRequest, context: _Context
     ) -> pb2.DropSelectionResponse:
+        await self._check_owner(request.run)
         await self._archive.drop_selection(request.run, request.selection)
         return pb2.DropSelectionResponse()
 
     async def AddEvaluation(
         self, request: pb2.AddEvaluationRequest, context: _Context
     ) -> pb2.AddEvaluationResponse:
+        await self._check_owner(request.run)
         result = await self._archive.add(
             request.run,
             read_field(Candidate, request, "candidate"),

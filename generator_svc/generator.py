@@ -38,6 +38,7 @@ from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.request_limits import check_admission, check_outcome, check_request, check_run
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
+from kernel_foundry.caller import caller, check_owner
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
@@ -95,6 +96,7 @@ class LocalGenerator:
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `ports.Generator.propose`."""
         check_request(request)
+        await self._check_owner(request.run)
         expert = EXPERTS[GENERAL]
         if mechanisms.EXPERTS not in request.without:
             expert = expert_of(request.selection.island)
@@ -128,6 +130,7 @@ class LocalGenerator:
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `ports.Generator.report`."""
         check_outcome(outcome)
+        await self._check_owner(outcome.run)
         learnt = await self._learner.learn(outcome)
         if learnt is not None:
             await self._credit(learnt.run, learnt.model, gain=learnt.gain, usd=learnt.usd)
@@ -140,6 +143,7 @@ class LocalGenerator:
     async def forget_run(self, run: str) -> None:
         """See `ports.Generator.forget_run`."""
         check_run(run)
+        await self._check_owner(run)
         self._unreported.pop(run, None)
         self._client.forget_run(run)
         await self._ledger.forget(run)
@@ -148,9 +152,18 @@ class LocalGenerator:
         """See `ports.Generator.rename_run`."""
         check_run(run)
         check_run(new_name)
+        await self._check_owner(run)
         self._unreported.pop(run, None)
         self._client.forget_run(run)
         await self._ledger.rename(run, new_name)
+
+    async def _check_owner(self, run: str) -> None:
+        """Give a new run to the caller.
+
+        Raises:
+            PermissionDeniedError: it is another user's.
+        """
+        check_owner(run, await self._ledger.owner(run, caller().name))
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `ports.Generator.exchanges`."""

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from generator_svc.caps import Spending
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.store import exchanges as calls
-from generator_svc.store import proposals
+from generator_svc.store import owners, proposals
 from generator_svc.store.exchanges import CallUsage
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.account import RunAccount
@@ -94,6 +94,10 @@ class RunLedger:
         """Return what a run has used and learnt so far."""
         return await self._store.read(partial(_account, run=run))
 
+    async def owner(self, run: str, user: str) -> str:
+        """Return whose a run is: the user's, if it is new."""
+        return await self._store.write(partial(owners.claim, run=run, owner=user))
+
     async def forget(self, run: str) -> None:
         """Remove a run's rows, and the exchanges that no other run has made."""
         names = await self._store.write(partial(_forget, run=run))
@@ -138,6 +142,7 @@ class RunLedger:
 def _forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
     """Forget a run; return the names of the exchanges that no other run made."""
     proposals.forget(connection, run)
+    owners.forget(connection, run)
     return calls.forget(connection, run)
 
 
@@ -146,6 +151,7 @@ def _rename(connection: sa.Connection, run: str, new_name: str) -> None:
         raise AlreadyExistsError(f"something is kept of a run {new_name} here", run=new_name)
     calls.rename(connection, run, new_name)
     proposals.rename(connection, run, new_name)
+    owners.rename(connection, run, new_name)
 
 
 def _account(connection: sa.Connection, run: str) -> RunAccount:

@@ -125,12 +125,15 @@ class Archive(Protocol):
         """
         ...
 
-    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+    async def list_runs(
+        self, *, limit: int = 100, page_token: str = "", mine: bool = False
+    ) -> tuple[Run, ...]:
         """Return up to `limit` runs, newest first; fewer: there are no more.
 
         Args:
             limit: The most to return.
             page_token: Name of the run behind which to start; "" starts with the newest.
+            mine: Only those that belong to the caller.
 
         Raises:
             InvalidArgumentError: `limit` is less than 1, or there is no such run.

@@ -44,6 +44,8 @@ class RunRow:
     """Of the loop that worked on it last."""
     steering_count: int
     """The largest sequence of its steering events."""
+    owner: str = ""
+    """User who made it; "" for nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ RUNS = sa.Table(
     sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
     sa.Column("budget", sa.Text, nullable=False, server_default=sa.text("''")),  # the loop's, JSON
     sa.Column("steering_count", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("owner", sa.String(80), nullable=False, server_default=sa.text("''")),  # "": nobody's
 )
 
 is_there: Final = RUNS.c.spec != ""

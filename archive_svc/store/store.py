@@ -110,13 +110,14 @@ class Store:
         """Close every connection."""
         self._engine.dispose()
 
-    def insert_run(self, spec: RunSpec) -> bool:
-        """Insert a run; return False when the name is taken."""
+    def insert_run(self, spec: RunSpec, owner: str = "") -> bool:
+        """Insert a run that belongs to a user; return False when the name is taken."""
         values = {
             "name": spec.name,
             "spec": to_json(spec),
             "state": RunState.RUNNING.value,
             "created_unix_s": time.time(),
+            "owner": owner,
         }
         with store_errors(self._shown_url):
             try:
@@ -142,16 +143,19 @@ class Store:
             row = connection.execute(_COUNTS, {"run": run_id, "name": name}).first()
         return None if row is None else (row.evaluation_count, row.steering_count)
 
-    def list_runs(self, limit: int, *, before: int = LARGEST_ID) -> list[RunRow]:
+    def list_runs(
+        self, limit: int, *, before: int = LARGEST_ID, owner: str | None = None
+    ) -> list[RunRow]:
         """Return up to `limit` runs with an id below `before`, newest first.
 
-        One that cannot be read hides no other.
+        With an owner only that user's, "" for nobody's. One that cannot be read hides no other.
         """
         found: list[RunRow] = []
+        query = _RUNS_BEFORE if owner is None else _RUNS_BEFORE.where(RUNS.c.owner == owner)
         with store_errors(self._shown_url), self._readers.connect() as connection:
             while len(found) < limit:
                 values = {"before": before, "limit": limit - len(found)}
-                rows = connection.execute(_RUNS_BEFORE, values).all()
+                rows = connection.execute(query, values).all()
                 if not rows:
                     break
                 before = rows[-1].id
@@ -329,4 +333,5 @@ class Store:
             best_speedup=row.best_speedup,
             budget=from_json(RunBudget, row.budget) if row.budget else None,
             steering_count=row.steering_count,
+            owner=row.owner,
         )

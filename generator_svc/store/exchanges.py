@@ -56,7 +56,7 @@ def add_call(
         name: Of the exchange's file; None for a call that no model answered.
         usage: By name of the model.
     """
-    _hold(connection)
+    one_writer(connection)
     if name is not None:
         last = connection.execute(_LAST, {"of_run": run}).scalar_one()
         connection.execute(EXCHANGES.insert(), {"run": run, "sequence": last + 1, "name": name})
@@ -74,7 +74,7 @@ def exchange_names(
 
 def forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
     """Remove a run's ledger; return the names of the exchanges that no other run made."""
-    _hold(connection)
+    one_writer(connection)
     others = EXCHANGES.alias("others")
     is_shared = sa.exists().where(others.c.name == EXCHANGES.c.name, others.c.run != run)
     own = sa.select(EXCHANGES.c.name).distinct().where(EXCHANGES.c.run == run, ~is_shared)
@@ -95,7 +95,7 @@ def is_known(connection: sa.Connection, run: str) -> bool:
 
 def rename(connection: sa.Connection, run: str, new_name: str) -> None:
     """Keep a run's ledger under another name."""
-    _hold(connection)
+    one_writer(connection)
     for table in (EXCHANGES, SPEND):
         connection.execute(table.update().where(table.c.run == run).values(run=new_name))
 
@@ -106,8 +106,8 @@ def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
     return tuple(ModelSpend(**row._mapping) for row in rows)
 
 
-def _hold(connection: sa.Connection) -> None:
-    """Let other writers of the ledger wait: two that count the same at once would collide."""
+def one_writer(connection: sa.Connection) -> None:
+    """Let other writers of the store wait: two that count the same at once would collide."""
     if connection.dialect.name == "postgresql":  # SQLite has one writer anyhow
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
 

@@ -29,6 +29,14 @@ EXCHANGES = sa.Table(
 )
 """Which exchanges a run made, in order; `name` is that of the file that holds the exchange."""
 
+OWNERS = sa.Table(
+    "owners",
+    METADATA,
+    sa.Column("run", sa.String(200), primary_key=True),
+    sa.Column("owner", sa.String(80), nullable=False),
+)
+"""Whose each run is; "" for nobody, where no token was needed."""
+
 SPEND = sa.Table(
     "spend",
     METADATA,

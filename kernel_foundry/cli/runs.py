@@ -61,16 +61,18 @@ command.add_command(rename_command)
 
 
 @command.command("list")
+@click.option("--mine", is_flag=True, help="Only runs of the user whose token this shows.")
 @json_option
 @target_options
-def list_runs(as_json: bool, **targets: Any) -> int:
+def list_runs(mine: bool, as_json: bool, **targets: Any) -> int:
     """List all runs, newest first.
 
     \b
     kfoundry runs list
+    kfoundry runs list --mine --archive host:50052
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
-        runs = foundry.runs()
+        runs = foundry.runs(mine=mine)
     if as_json:
         print_json([run_object(run) for run in runs])
         return 0
@@ -88,6 +90,7 @@ def _show_listed(console: PrintableConsole, run: Run) -> None:
     best = headline_text(run.best_speedup, run.best_speedup_interval)
     counts = f"  {run.state.value:<11} {run.evaluation_count:>5} judged  {best}"
     about = f"  {run.spec.task.name} on {run.spec.device}, {created}, {run.cost_usd:.2f} USD"
+    about += f", of {run.owner}" if run.owner else ""
     console.print(one_line(run.spec.name), style="bold", highlight=False, soft_wrap=True)
     console.print(counts, highlight=False, soft_wrap=True)
     console.print(one_line(about), style="dim", highlight=False, soft_wrap=True)

@@ -118,6 +118,8 @@ class Run:
     """Of the last loop that worked on it; None: no loop has."""
     best_speedup_interval: tuple[float, float] | None = None
     """95 % interval (lower, upper) of `best_speedup`."""
+    owner: str = ""
+    """User who made it, by a token; "" for nobody, where none was needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import grpc
 
+from kernel_foundry.caller import ANYBODY, Caller, set_caller
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
 from kernel_foundry.rpc.handler_wrap import code_name, wrapped
 from kernel_foundry.rpc.interceptor import abort
@@ -121,6 +122,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             check: Raises once the caller may call no longer: a stream may outlive a token.
         """
         who = "" if token is None else f"{token.name} ({token.id})"
+        user = ANYBODY if token is None else Caller(name=token.name, is_admin=token.is_admin)
 
         def note(request: Any, outcome: str) -> None:
             self._audit.note(
@@ -129,6 +131,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
 
         async def unary(request: Any, context: Any) -> Any:
             outcome = _CANCELLED
+            set_caller(user)
             try:
                 async with self._within_quotas(token, method, request) as answered:
                     answer = await answering(request, context)
@@ -146,6 +149,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
 
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
             outcome = _CANCELLED
+            set_caller(user)
             try:
                 async with (
                     self._within_quotas(token, method, request) as answered,

@@ -60,14 +60,16 @@ class RemoteArchive:
         response = await self._connection.quick(self._stub.GetRun, request)
         return _checked(read_field(Run, response, "run"), "run")
 
-    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+    async def list_runs(
+        self, *, limit: int = 100, page_token: str = "", mine: bool = False
+    ) -> tuple[Run, ...]:
         """Return up to `limit` runs, newest first, behind the one called `page_token`."""
         if limit < 1:
             raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
         runs: list[Run] = []
         while True:
             page_size = limit - len(runs)
-            request = pb2.ListRunsRequest(page_size=page_size, page_token=page_token)
+            request = pb2.ListRunsRequest(page_size=page_size, page_token=page_token, mine=mine)
             response = await self._connection.quick(self._stub.ListRuns, request)
             page = read_field(tuple[Run, ...], response, "runs")
             runs += (_checked(run, f"runs[{index}]") for index, run in enumerate(page))

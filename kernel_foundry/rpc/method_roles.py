@@ -11,11 +11,13 @@ _READ: Final = frozenset(
         "ListModels", "ListRuns", "ListSteering", "ListTransitions", "SearchLessons", "WatchRun",
     }
 )  # fmt: skip
+# Services see to it that users change their own runs alone (`kernel_foundry.caller`).
 _RUN: Final = frozenset(
     {
-        "AddEvaluation", "AddLesson", "AdmitTask", "CreateRun", "DropSelection", "EvaluateForeign",
-        "EvaluateKernel", "FinishRun", "HoldRun", "ProbeHost", "ProposeCandidate", "ReportOutcome",
-        "SelectParents", "SteerRun", "SweepKernel",
+        "AddEvaluation", "AddLesson", "AdmitTask", "CreateRun", "DeleteRun", "DropSelection",
+        "EvaluateForeign", "EvaluateKernel", "FinishRun", "ForgetRun", "HoldRun", "ProbeHost",
+        "ProposeCandidate", "RenameRun", "ReportOutcome", "SelectParents", "SteerRun",
+        "SweepKernel",
     }
 )  # fmt: skip
 _OPEN: Final = ("/grpc.health.v1.Health/",)

@@ -61,6 +61,11 @@ class Token:
     most_usd: float | None = None
     most_at_once: int | None = None
 
+    @property
+    def is_admin(self) -> bool:
+        """Whether it allows everything."""
+        return self.role == Role.ADMIN.name.lower()
+
 
 class TokenFile:
     """The tokens of a service, as its file has them at each call.

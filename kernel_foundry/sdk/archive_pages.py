@@ -9,11 +9,11 @@ from kernel_foundry.ports import Archive
 _PAGE: Final = 100
 
 
-async def all_runs(archive: Archive) -> AsyncIterator[Run]:
-    """Yield the runs, newest first; raises as `Archive.list_runs`."""
+async def all_runs(archive: Archive, *, mine: bool = False) -> AsyncIterator[Run]:
+    """Yield the runs, newest first, or only the caller's; raises as `Archive.list_runs`."""
     page_token = ""
     while True:
-        page = await archive.list_runs(limit=_PAGE, page_token=page_token)
+        page = await archive.list_runs(limit=_PAGE, page_token=page_token, mine=mine)
         for run in page:
             yield run
         if len(page) < _PAGE:

@@ -468,11 +468,11 @@ class Foundry:
 
         return self._run(on_services())
 
-    def runs(self) -> tuple[Run, ...]:
-        """Return all runs, newest first."""
+    def runs(self, *, mine: bool = False) -> tuple[Run, ...]:
+        """Return all runs, newest first; with `mine` those of the user whose token this shows."""
 
         async def listed(archive: Archive) -> tuple[Run, ...]:
-            return tuple([run async for run in all_runs(archive)])
+            return tuple([run async for run in all_runs(archive, mine=mine)])
 
         return self._run(self._with_archive(listed))
 

@@ -20,6 +20,7 @@ def run_object(run: Run) -> dict[str, Any]:
         "left_out": to_plain(run.spec.left_out),
         "strategy": run.spec.strategy,
         "seed": run.spec.seed,
+        "owner": run.owner,
         "state": run.state.value,
         "evaluations": run.evaluation_count,
         "speedup": run.best_speedup,

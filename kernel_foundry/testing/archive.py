@@ -10,6 +10,7 @@ import math
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
+from kernel_foundry.caller import caller
 from kernel_foundry.domain.archive import (
     STRATEGY_NAMES,
     AddResult,
@@ -57,6 +58,7 @@ class _FakeRun:
     spec: RunSpec
     number: int
     """Position among the archive's runs; also its time of creation."""
+    owner: str
     state: RunState = RunState.RUNNING
     holder: LeaseHolder | None = None
     budget: RunBudget | None = None
@@ -81,7 +83,8 @@ class FakeArchive:
 
     async def create_run(self, spec: RunSpec) -> Run:
         """Create a run, or return it when it exists with an equal spec."""
-        run = self._runs.setdefault(spec.name, _FakeRun(spec=spec, number=len(self._runs)))
+        made = _FakeRun(spec=spec, number=len(self._runs), owner=caller().name)
+        run = self._runs.setdefault(spec.name, made)
         if run.spec != spec:
             raise AlreadyExistsError(f"run {spec.name} exists with another spec", run=spec.name)
         return _describe(run)
@@ -90,11 +93,14 @@ class FakeArchive:
         """Return a run; "" names the newest."""
         return _describe(self._run(name))
 
-    async def list_runs(self, *, limit: int = 100, page_token: str = "") -> tuple[Run, ...]:
+    async def list_runs(
+        self, *, limit: int = 100, page_token: str = "", mine: bool = False
+    ) -> tuple[Run, ...]:
         """Return up to `limit` runs, newest first, behind the one called `page_token`."""
         if limit < 1:
             raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
-        names = list(reversed(self._runs))
+        who = caller().name
+        names = [name for name in reversed(self._runs) if not mine or self._runs[name].owner == who]
         if page_token and page_token not in names:
             raise InvalidArgumentError(f"page_token {page_token!r} is unknown", field="page_token")
         start = names.index(page_token) + 1 if page_token else 0
@@ -426,4 +432,5 @@ def _describe(run: _FakeRun) -> Run:
         best_speedup_interval=ranked[0].evaluation.speedup_interval if ranked else None,
         cost_usd=sum(archived.cost_usd for archived in run.archived),
         budget=run.budget,
+        owner=run.owner,
     )

@@ -253,7 +253,7 @@ async def test_a_service_names_no_run_so(
     async def get_run(_: str) -> Run:
         return renamed
 
-    async def list_runs(*, limit: int, page_token: str = "") -> tuple[Run, ...]:
+    async def list_runs(*, limit: int, page_token: str = "", mine: bool = False) -> tuple[Run, ...]:
         return (renamed,)
 
     monkeypatch.setattr(archive, "get_run", get_run)
