@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from evaluator_svc.languages import Toolchain
-from evaluator_svc.messages.locked import (
-    ReadCandidateReply,
-    ReadCandidateRequest,
-    TranslationUnit,
-    WorkloadNames,
-)
+from evaluator_svc.messages.builder import ReadCandidateReply, ReadCandidateRequest, TranslationUnit
+from evaluator_svc.messages.locked import WorkloadNames
 from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.builder.read_candidate import plan_refused
-from evaluator_svc.messages.locked import EnumerateReply, EnumerateRequest
+from evaluator_svc.messages.builder import EnumerateReply, EnumerateRequest
 from evaluator_svc.processes.binding import uses_library
 from kernel_foundry.domain.sweep import Configuration
 from kernel_foundry.plan.configuration import (

@@ -7,11 +7,8 @@ from evaluator_svc.builder.read_candidate import CandidateRefusedError, plan_ref
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.diagnosis.compiler_log import compile_findings, fails_static_assertion
 from evaluator_svc.languages import Toolchain, backend_of
-from evaluator_svc.messages.locked import (
+from evaluator_svc.messages.builder import (
     LOG_CHARACTERS,
-    BindReply,
-    BindRequest,
-    CandidateFailure,
     CompileReply,
     CompileRequest,
     EnumerateRequest,
@@ -19,6 +16,8 @@ from evaluator_svc.messages.locked import (
     ReadCandidateRequest,
     TranslationUnit,
 )
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import BindReply, BindRequest
 from evaluator_svc.processes.binding import bind_workload, describe
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts

@@ -15,7 +15,7 @@ from typing import Final
 
 from evaluator_svc.cache.disk_cache import DiskCache
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.locked import TranslationUnit
+from evaluator_svc.messages.builder import TranslationUnit
 from evaluator_svc.messages.object_report import ObjectReport
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest

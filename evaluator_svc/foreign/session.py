@@ -42,7 +42,8 @@ from evaluator_svc.messages.foreign import (
     ForeignWorkload,
     KeepRequest,
 )
-from evaluator_svc.messages.locked import DoneReply, RunAgainRequest, RunReply, RunRequest
+from evaluator_svc.messages.locked import DoneReply
+from evaluator_svc.messages.runner import RunAgainRequest, RunReply, RunRequest
 from evaluator_svc.processes.channel import close_descriptors
 from evaluator_svc.runner.faults import CandidateFaultError, fault
 from kernel_foundry.domain.admission import TensorRole

@@ -20,7 +20,8 @@ from evaluator_svc.messages.foreign import (
     ForeignTimeRequest,
     KeepRequest,
 )
-from evaluator_svc.messages.locked import CandidateFailure, RunAgainRequest, RunRequest
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import RunAgainRequest, RunRequest
 from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.processes.locked_process import serve_foreign
 from evaluator_svc.runner.faults import CandidateFaultError

@@ -3,7 +3,7 @@
 import pkgutil
 
 from evaluator_svc.languages import BACKENDS, backend_of
-from evaluator_svc.messages.inspect import InspectReply, InspectRequest
+from evaluator_svc.messages.inspector import InspectReply, InspectRequest
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.processes.locked_process import answer_attempts

@@ -12,6 +12,7 @@ from functools import singledispatch
 from typing import Any, Final
 
 from evaluator_svc.behaviour import Scope
+from evaluator_svc.messages.builder import CompileReply, EnumerateReply, ReadCandidateReply
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
 from evaluator_svc.messages.foreign import (
     ForeignChanges,
@@ -19,22 +20,19 @@ from evaluator_svc.messages.foreign import (
     ForeignLoaded,
     ForeignTimes,
 )
-from evaluator_svc.messages.inspect import InspectReply
-from evaluator_svc.messages.locked import (
+from evaluator_svc.messages.inspector import InspectReply
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.object_report import MOST_UPDATES
+from evaluator_svc.messages.runner import (
     BindReply,
     BoundWorkload,
-    CandidateFailure,
-    CompileReply,
-    EnumerateReply,
     LoadReply,
     PoolReady,
-    ReadCandidateReply,
     RunReply,
     StepTimes,
     TimeReply,
     WithoutKernels,
 )
-from evaluator_svc.messages.object_report import MOST_UPDATES
 from evaluator_svc.policy.number_formats import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
 from evaluator_svc.policy.object_rules import OBJECT_RULES
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -15,22 +15,19 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.builder import ReadCandidateReply, ReadCandidateRequest
 from evaluator_svc.messages.call_draws import call_draws_file
 from evaluator_svc.messages.draw import ALIGNMENT_BYTES, Draw, TensorSlot
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    DoneReply,
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply, WorkloadNames
+from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.runner import (
     DropRequest,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    ReadCandidateReply,
-    ReadCandidateRequest,
     TimeReply,
     TimeRequest,
-    WorkloadNames,
 )
-from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.build.build import (
     BuildFailure,
     BuildResult,

@@ -5,7 +5,8 @@ One that is also run goes through `evaluate.py`.
 
 from typing import Protocol
 
-from evaluator_svc.messages.locked import BindReply, BindRequest, CandidateFailure, WorkloadNames
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.messages.runner import BindReply, BindRequest
 from evaluator_svc.pipeline.build.built_candidate import (
     BuildPlace,
     BuiltCandidate,

@@ -5,7 +5,8 @@ from concurrent.futures import Future
 from functools import partial
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.locked import BoundWorkload, CandidateFailure
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
 from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials
 from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials

@@ -9,14 +9,8 @@ from typing import Final
 
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    LoadReply,
-    LoadRequest,
-    OwnFailure,
-    RunReply,
-    RunRequest,
-)
+from evaluator_svc.messages.locked import CandidateFailure, OwnFailure
+from evaluator_svc.messages.runner import LoadReply, LoadRequest, RunReply, RunRequest
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient

@@ -12,7 +12,8 @@ from typing import Final
 
 from evaluator_svc import tools
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import CandidateFailure, LoadRequest
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import LoadRequest
 from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
 from evaluator_svc.tools import rerun_folder
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult

@@ -4,7 +4,8 @@ import ast
 import math
 from collections.abc import Sequence
 
-from evaluator_svc.messages.locked import BoundWorkload, KernelGrid, WorkloadNames
+from evaluator_svc.messages.locked import WorkloadNames
+from evaluator_svc.messages.runner import BoundWorkload, KernelGrid
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Setting

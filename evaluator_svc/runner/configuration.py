@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from evaluator_svc.messages.item_order import ItemOrder
-from evaluator_svc.messages.locked import LoadRequest, ReorderReply
+from evaluator_svc.messages.runner import LoadRequest, ReorderReply
 from evaluator_svc.processes.binding import bind_workload
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.covered import CoveredRange

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import (
+from evaluator_svc.messages.runner import (
     PoolReady,
     RunReply,
     StepTimes,

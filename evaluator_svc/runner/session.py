@@ -8,8 +8,9 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 
-from evaluator_svc.messages.locked import (
-    DoneReply,
+from evaluator_svc.messages.locked import DoneReply
+from evaluator_svc.messages.plan_findings import plan_finding
+from evaluator_svc.messages.runner import (
     DropRequest,
     LoadReply,
     LoadRequest,
@@ -25,7 +26,6 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WithoutKernels,
 )
-from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.processes.binding import describe
 from evaluator_svc.processes.channel import close_descriptors
 from evaluator_svc.processes.locked_process import OpenDevice

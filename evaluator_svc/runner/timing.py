@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from evaluator_svc.messages.locked import TimeReply, TimeRequest
 from evaluator_svc.messages.measurement import KeptOutput, RedrawRows
 from evaluator_svc.messages.native_measurement import clock_blocks, measure_options
+from evaluator_svc.messages.runner import TimeReply, TimeRequest
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.guest_inputs import GuestInputs

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
+from evaluator_svc.messages.locked import CandidateFailure, OwnFailure
+from evaluator_svc.messages.runner import (
     DropRequest,
     LoadRequest,
-    OwnFailure,
     PoolRequest,
     RunAgainRequest,
     RunRequest,

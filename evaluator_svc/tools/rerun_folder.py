@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import LoadRequest
+from evaluator_svc.messages.runner import LoadRequest
 from kernel_foundry.domain.plain import from_json, to_json
 
 _LOAD: Final = "load.json"

@@ -13,7 +13,7 @@ from evaluator_svc.cache import object_cache
 from evaluator_svc.cache.disk_cache import DiskCache, make_private
 from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.messages.locked import TranslationUnit
+from evaluator_svc.messages.builder import TranslationUnit
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.finding import rule_finding

@@ -8,25 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_svc.messages.builder import ReadCandidateReply, ReadCandidateRequest, TranslationUnit
 from evaluator_svc.messages.foreign import ForeignKept, KeepRequest
-from evaluator_svc.messages.locked import (
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
+from evaluator_svc.messages.runner import (
     BoundWorkload,
-    CandidateFailure,
     LoadReply,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    ReadCandidateReply,
-    ReadCandidateRequest,
     RunReply,
     StepTimesRequest,
     TimeReply,
     TimeRequest,
-    TranslationUnit,
-    WorkloadNames,
 )
-from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
-from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from evaluator_svc.messages.locked import StepTimes, StepTimesRequest
 from evaluator_svc.messages.plausible import ImplausibleError, check_answer
+from evaluator_svc.messages.runner import StepTimes, StepTimesRequest
 from kernel_foundry.cli.evaluate import show
 from kernel_foundry.domain.kernel_time import KernelTime, shares
 from kernel_foundry.sdk.verdict_text import evaluation_object, kernel_times_text

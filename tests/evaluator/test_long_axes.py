@@ -8,12 +8,8 @@ import pytest
 from evaluator_svc.builder.read_candidate import read_candidate
 from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    ReadCandidateReply,
-    ReadCandidateRequest,
-    WorkloadNames,
-)
+from evaluator_svc.messages.builder import ReadCandidateReply, ReadCandidateRequest
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.pipeline.build import build as build_module
 from evaluator_svc.pipeline.build.build import BuildResult, BuildSettings
 from evaluator_svc.processes.process import ChildProcess

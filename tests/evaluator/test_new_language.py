@@ -15,9 +15,11 @@ from evaluator_svc.languages import (
     backend_of,
     language_of_kind,
 )
-from evaluator_svc.messages.inspect import InspectRequest
-from evaluator_svc.messages.locked import BoundWorkload, ReadCandidateRequest, WorkloadNames
+from evaluator_svc.messages.builder import ReadCandidateRequest
+from evaluator_svc.messages.inspector import InspectRequest
+from evaluator_svc.messages.locked import WorkloadNames
 from evaluator_svc.messages.object_report import ObjectReport
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.timing.prepare_limit import layout_limit_ns
 from evaluator_svc.pipeline.timing.workload_timing import least_seconds
 from evaluator_svc.policy import Subject, policy_checks

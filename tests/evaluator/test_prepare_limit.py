@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from evaluator_svc.messages.locked import BoundWorkload
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.timing.prepare_limit import layout_limit_ns, prepare_findings
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Baseline, WorkloadResult

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from evaluator_svc.messages.locked import TimeReply
 from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.runner import TimeReply
 from evaluator_svc.pipeline.timing import workload_timing
 from evaluator_svc.pipeline.timing.time_checks import Claim, adds_up, clocked, floor_ns
 from evaluator_svc.pipeline.timing.workload_timing import WorkloadTimer

@@ -13,27 +13,22 @@ from typing import Final
 
 from evaluator_svc.cubin import elf
 from evaluator_svc.inspector import inspect_ptx, inspect_spirv
-from evaluator_svc.messages.inspect import InspectReply, InspectRequest
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    CompileReply,
-    DoneReply,
+from evaluator_svc.messages.builder import CompileReply, ReadCandidateReply, ReadCandidateRequest
+from evaluator_svc.messages.inspector import InspectReply, InspectRequest
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply, Ready, WorkloadNames
+from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.object_report import ObjectReport
+from evaluator_svc.messages.plausible import ImplausibleError, check_answer
+from evaluator_svc.messages.runner import (
     LoadReply,
     LoadRequest,
     PoolReady,
-    ReadCandidateReply,
-    ReadCandidateRequest,
-    Ready,
     RunReply,
     StepTimes,
     StepTimesRequest,
     TimeReply,
     TimeRequest,
-    WorkloadNames,
 )
-from evaluator_svc.messages.measurement import MeasurementSettings
-from evaluator_svc.messages.object_report import ObjectReport
-from evaluator_svc.messages.plausible import ImplausibleError, check_answer
 from evaluator_svc.policy.source import check_source
 from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.processes.conversation import Conversation

@@ -7,12 +7,9 @@ import pytest
 from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.inspector import inspect_cubin, inspect_spirv
-from evaluator_svc.messages.inspect import InspectReply, InspectRequest
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    ReadCandidateReply,
-    TranslationUnit,
-)
+from evaluator_svc.messages.builder import ReadCandidateReply, TranslationUnit
+from evaluator_svc.messages.inspector import InspectReply, InspectRequest
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.build.build import BuildResult
 from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors

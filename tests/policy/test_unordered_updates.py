@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.inspector import inspect_ptx, inspect_spirv
-from evaluator_svc.messages.locked import BoundWorkload, KernelGrid
 from evaluator_svc.messages.object_report import ObjectReport, UnorderedUpdate
+from evaluator_svc.messages.runner import BoundWorkload, KernelGrid
 from evaluator_svc.pipeline.build.unordered_updates import update_findings
 from kernel_foundry.domain.finding import Finding
 from tests.behaviour import nvrtc

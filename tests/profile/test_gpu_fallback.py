@@ -9,7 +9,7 @@ import pytest
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import BoundWorkload, LoadRequest
+from evaluator_svc.messages.runner import BoundWorkload, LoadRequest
 from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft

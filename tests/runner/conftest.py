@@ -8,19 +8,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from evaluator_svc.messages.call_draws import call_draws_file
-from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw, TensorSlot
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
+from evaluator_svc.messages.builder import (
     CompileReply,
     CompileRequest,
+    ReadCandidateReply,
+    ReadCandidateRequest,
+)
+from evaluator_svc.messages.call_draws import call_draws_file
+from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw, TensorSlot
+from evaluator_svc.messages.locked import CandidateFailure, Ready, WorkloadNames
+from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
+from evaluator_svc.messages.placement import PAGE_BYTES, place
+from evaluator_svc.messages.runner import (
     LoadReply,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    ReadCandidateReply,
-    ReadCandidateRequest,
-    Ready,
     RunReply,
     RunRequest,
     StepTimes,
@@ -28,10 +31,7 @@ from evaluator_svc.messages.locked import (
     TimeReply,
     TimeRequest,
     WithoutKernels,
-    WorkloadNames,
 )
-from evaluator_svc.messages.measurement import KeptOutput, MeasurementSettings
-from evaluator_svc.messages.placement import PAGE_BYTES, place
 from evaluator_svc.processes.channel import ChannelError, close_descriptors
 from evaluator_svc.processes.forking import BUILDER, RUNNER
 from evaluator_svc.processes.locked_starter import LockedStarter

@@ -2,16 +2,14 @@
 
 import pytest
 
-from evaluator_svc.messages.locked import (
-    BindReply,
-    BindRequest,
-    CandidateFailure,
+from evaluator_svc.messages.builder import (
     CompileReply,
     CompileRequest,
     ReadCandidateReply,
     ReadCandidateRequest,
-    WorkloadNames,
 )
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.messages.runner import BindReply, BindRequest
 from evaluator_svc.processes.forking import BUILDER
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting

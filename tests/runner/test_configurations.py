@@ -8,13 +8,8 @@ import pytest
 
 import kernel_foundry_native as native
 from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    LoadReply,
-    LoadRequest,
-    RunReply,
-    RunRequest,
-)
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import LoadReply, LoadRequest, RunReply, RunRequest
 from evaluator_svc.processes.locked_process import OpenDevice, describe_device
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session

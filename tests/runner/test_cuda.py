@@ -10,7 +10,7 @@ import pytest
 
 import kernel_foundry_native as native
 from evaluator_svc.messages.draw import OUTPUT_SLOTS, Draw
-from evaluator_svc.messages.locked import RunReply, RunRequest
+from evaluator_svc.messages.runner import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind

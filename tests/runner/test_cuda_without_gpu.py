@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from evaluator_svc.messages.locked import LoadReply, RunReply, RunRequest
+from evaluator_svc.messages.runner import LoadReply, RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
 from evaluator_svc.processes.forking import BUILDER
 from evaluator_svc.processes.locked_starter import LockedStarter

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator_svc.messages.locked import RunReply, RunRequest
+from evaluator_svc.messages.runner import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.fork_client import ForkClient
 from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER, ForkServerStart

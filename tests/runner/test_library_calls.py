@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from evaluator_svc.messages.locked import WithoutKernels
+from evaluator_svc.messages.runner import WithoutKernels
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from tests.runner.conftest import SEEDS, draw_inputs

@@ -6,7 +6,8 @@ import pytest
 
 from evaluator_svc.builder.read_candidate import CandidateRefusedError
 from evaluator_svc.builder.sweep import enumerate_configurations
-from evaluator_svc.messages.locked import EnumerateRequest, WorkloadNames
+from evaluator_svc.messages.builder import EnumerateRequest
+from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.sweep import Configuration

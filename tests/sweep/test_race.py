@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_svc.messages.locked import TimeReply
+from evaluator_svc.messages.runner import TimeReply
 from evaluator_svc.pipeline.sweep.race import Race, with_block
 from evaluator_svc.pipeline.timing.measurement import timing_of
 from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason

@@ -11,8 +11,10 @@ import pytest
 import kernel_foundry_native as native
 from evaluator_svc.builder.read_candidate import read_candidate
 from evaluator_svc.languages import Toolchain
+from evaluator_svc.messages.builder import ReadCandidateRequest
 from evaluator_svc.messages.draw import Draw, TensorSlot
-from evaluator_svc.messages.locked import LoadRequest, ReadCandidateRequest, WorkloadNames
+from evaluator_svc.messages.locked import WorkloadNames
+from evaluator_svc.messages.runner import LoadRequest
 from evaluator_svc.pipeline.profile.counted_kernels import counted_kernels
 from evaluator_svc.tools import SanitizerTool, profile, rerun_command, sanitize
 from evaluator_svc.tools.rerun import SeparateMemory

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache, object_key
-from evaluator_svc.messages.locked import (
+from evaluator_svc.messages.builder import (
     LOG_CHARACTERS,
-    CandidateFailure,
     CompileReply,
     CompileRequest,
     ReadCandidateReply,
     ReadCandidateRequest,
 )
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.processes.ask_candidate import ask_candidate

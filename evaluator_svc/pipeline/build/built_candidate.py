@@ -9,13 +9,9 @@ from typing import Final, Protocol
 
 from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
 from evaluator_svc.cache.object_cache import ObjectCache
-from evaluator_svc.messages.locked import (
-    BoundWorkload,
-    CandidateFailure,
-    ReadCandidateReply,
-    ReadCandidateRequest,
-    WorkloadNames,
-)
+from evaluator_svc.messages.builder import ReadCandidateReply, ReadCandidateRequest
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.build.build import (
     BuildFailure,
     BuildResult,

@@ -8,8 +8,9 @@ import dataclasses
 from typing import Final
 
 from evaluator_svc.cache.object_cache import BuiltUnit, ObjectCache
-from evaluator_svc.messages.inspect import InspectReply, InspectRequest
-from evaluator_svc.messages.locked import CandidateFailure, ReadCandidateReply, TranslationUnit
+from evaluator_svc.messages.builder import ReadCandidateReply, TranslationUnit
+from evaluator_svc.messages.inspector import InspectReply, InspectRequest
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.pipeline.build.build import BuildResult

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis import LaunchFacts
-from evaluator_svc.messages.locked import (
-    BoundWorkload,
-    CandidateFailure,
-    LoadRequest,
-    WorkloadNames,
-)
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.messages.runner import BoundWorkload, LoadRequest
 from evaluator_svc.pipeline.build.built_candidate import (
     BuiltCandidate,
     assess_launches,

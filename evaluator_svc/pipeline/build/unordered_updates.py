@@ -6,8 +6,8 @@ how many work-groups there are.
 
 from collections.abc import Iterable, Iterator
 
-from evaluator_svc.messages.locked import BoundWorkload, KernelGrid
 from evaluator_svc.messages.object_report import ObjectReport, UnorderedUpdate
+from evaluator_svc.messages.runner import BoundWorkload, KernelGrid
 from evaluator_svc.policy.finding import rule_finding, short
 from kernel_foundry.domain.finding import Figure, Finding
 

@@ -8,7 +8,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunAgainRequest
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply
+from evaluator_svc.messages.runner import RunAgainRequest
 from evaluator_svc.pipeline.runner_calls import failure_of
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient

@@ -5,7 +5,8 @@ If the outputs stay right with copies in place of the kernels, the kernels did n
 
 from typing import Final
 
-from evaluator_svc.messages.locked import CandidateFailure, RunRequest, WithoutKernels
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import RunRequest, WithoutKernels
 from evaluator_svc.pipeline.runner_calls import DrawnInputs
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient

@@ -8,8 +8,9 @@ at once. SYCL only: on a GPU the hardware shuffles anyway, and the vendor's sani
 from dataclasses import dataclass
 
 from evaluator_svc.messages.item_order import ItemOrder
-from evaluator_svc.messages.locked import CandidateFailure, ReorderReply, RunRequest
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.measurement import KeptOutput
+from evaluator_svc.messages.runner import ReorderReply, RunRequest
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, failure_of, run
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient

@@ -11,7 +11,8 @@ from typing import Final
 
 from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply
+from evaluator_svc.messages.runner import RunRequest
 from evaluator_svc.pipeline.correctness.guest_calls import Guests
 from evaluator_svc.pipeline.correctness.precision import AssessPrecision
 from evaluator_svc.pipeline.correctness.range_choice import RangeChoice, of_mixed_rows

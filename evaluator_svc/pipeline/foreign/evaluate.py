@@ -20,8 +20,9 @@ from evaluator_svc.messages.foreign import (
     ForeignStateRequest,
     ForeignWorkload,
 )
-from evaluator_svc.messages.locked import BoundWorkload, CandidateFailure, DoneReply
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply
 from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.build.loaded_candidate import RunnableCandidate
 from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage

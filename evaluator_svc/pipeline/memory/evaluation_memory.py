@@ -7,7 +7,8 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.hardware.memory_account import MemoryLease
-from evaluator_svc.messages.locked import BoundWorkload, CandidateFailure
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.memory.memory_plan import MemoryPlan, memory_plans, own_bytes
 from evaluator_svc.processes.judge_client import JudgeClient
 from kernel_foundry.domain.admission import Admission

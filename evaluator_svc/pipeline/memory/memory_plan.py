@@ -6,7 +6,7 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.draw import SEED_COUNT
-from evaluator_svc.messages.locked import BoundWorkload
+from evaluator_svc.messages.runner import BoundWorkload
 from evaluator_svc.pipeline.correctness.generated_sizes import has_one_seed
 from evaluator_svc.pipeline.correctness.range_choice import RangeChoice
 from evaluator_svc.sizes.memory_needs import (

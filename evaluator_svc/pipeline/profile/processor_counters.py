@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from evaluator_svc.hardware.perf_events import open_counters
-from evaluator_svc.messages.locked import CandidateFailure, StepTimes, StepTimesRequest
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import StepTimes, StepTimesRequest
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.process import ChildProcess

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
+from evaluator_svc.messages.builder import (
     EnumerateReply,
     EnumerateRequest,
     ReadCandidateReply,
     ReadCandidateRequest,
-    WorkloadNames,
 )
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.pipeline.build.build import (
     BuildFailure,
     BuildResult,

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.messages.locked import TimeReply
+from evaluator_svc.messages.runner import TimeReply
 from evaluator_svc.pipeline.timing.measurement import joined, timing_of
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTiming
 

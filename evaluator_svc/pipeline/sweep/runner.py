@@ -15,15 +15,9 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.call_draws import call_draws_file
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    LoadRequest,
-    RunRequest,
-    TimeReply,
-    TimeRequest,
-    WorkloadNames,
-)
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.runner import LoadRequest, RunRequest, TimeReply, TimeRequest
 from evaluator_svc.pipeline.memory.memory_plan import MemoryPlan, pool_limit
 from evaluator_svc.pipeline.runner_calls import LAST_SECONDS, DrawnInputs, failure_of, load
 from evaluator_svc.pipeline.sweep.builds import BuiltConfiguration

@@ -10,13 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.messages.draw import Draw
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
-    PoolReady,
-    PoolRequest,
-    TimeReply,
-    TimeRequest,
-)
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.runner import PoolReady, PoolRequest, TimeReply, TimeRequest
 from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.device import DeviceSpec

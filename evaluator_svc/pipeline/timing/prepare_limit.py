@@ -6,7 +6,7 @@ narrow parts). Beyond the limit it does work of the operator, and every call is 
 """
 
 from evaluator_svc.languages import backend_of
-from evaluator_svc.messages.locked import BoundWorkload
+from evaluator_svc.messages.runner import BoundWorkload
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity

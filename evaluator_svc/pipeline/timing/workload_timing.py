@@ -15,15 +15,15 @@ from evaluator_svc.messages.call_draws import call_draws_file
 from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
-from evaluator_svc.messages.locked import (
-    CandidateFailure,
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.messages.measurement import MeasurementSettings
+from evaluator_svc.messages.runner import (
     PoolReady,
     StepTimes,
     StepTimesRequest,
     TimeReply,
     TimeRequest,
 )
-from evaluator_svc.messages.measurement import MeasurementSettings
 from evaluator_svc.pipeline.correctness.changed_inputs import probe_data_flow
 from evaluator_svc.pipeline.correctness.guest_calls import Guests
 from evaluator_svc.pipeline.runner_calls import failure_of
