@@ -144,7 +144,7 @@ def _read(path: Path) -> Ed25519PrivateKey:
             f"the key {path} cannot be read: {error.strerror}", field="key_file"
         ) from error
     except (ValueError, TypeError) as error:
-        raise InvalidArgumentError(f"{path} is no key: {error}", field="key_file") from error
+        raise InvalidArgumentError(f"{path} is not a key: {error}", field="key_file") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidArgumentError(f"{path} is no Ed25519 key", field="key_file")
+        raise InvalidArgumentError(f"{path} is not an Ed25519 key", field="key_file")
     return key

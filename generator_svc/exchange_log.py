@@ -112,6 +112,6 @@ def _read(path: Path) -> Exchange:
             path=str(path),
         ) from error
     except (PlainError, UnicodeDecodeError) as error:
-        raise CorruptArchiveError(f"{path} is no exchange: {error}", path=str(path)) from error
+        raise CorruptArchiveError(f"{path} is not an exchange: {error}", path=str(path)) from error
     except OSError as error:
         raise StoreUnavailableError(f"cannot read {path}: {error}", path=str(path)) from error

@@ -73,7 +73,7 @@ def check_admission(admission: Admission) -> None:
     """Refuse an admission that no evaluator makes; raises as `check_request`."""
     if not admission.workloads:
         raise InvalidArgumentError(
-            "admission.workloads: there is none; expected those of an admitted task",
+            "admission.workloads: none; expected those of an admitted task",
             field="admission.workloads",
         )
     for index, workload in enumerate(admission.workloads):

@@ -85,7 +85,7 @@ class _PlainLoader(yaml.SafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if key.tag != _TEXT:
-                _refuse_at(key, f"{_shown_key(key)} is no plain key; quote a text")
+                _refuse_at(key, f"{_shown_key(key)} is not a plain key; quote a text")
             if key.value in seen:
                 _refuse_at(key, f"{_shown_key(key)} comes twice")
             seen.add(key.value)

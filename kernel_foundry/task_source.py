@@ -131,8 +131,8 @@ def scalar_fault(name: str, value: object, known: Mapping[str, object]) -> str:
     if name not in known:
         listed = ", ".join(sorted(known)[:_MOST_NAMES])[:_SHOWN] or "none"
         return (
-            f"{shown(name)} is no flag, number or word of the task file that is assigned once (the"
-            f" file has: {listed})"
+            f"{shown(name)} is not a flag, number or word of the task file that is assigned once"
+            f" (the file has: {listed})"
         )
     own = known[name]
     kinds = next(kinds for kinds in _SCALAR_KINDS if type(own) in kinds)
@@ -164,8 +164,9 @@ def unknown_size(name: object, known: Iterable[str]) -> str:
     """Return the message for a constant that the file does not have."""
     names = ", ".join(sorted(known)[:_MOST_NAMES])[:_SHOWN] or "none"
     return (
-        f"{shown(name)} is no size of the task file: a workload overrides module-level names that"
-        f" are assigned once, to an integer, a flag, a number or a word (the file has: {names})"
+        f"{shown(name)} is not a size of the task file: a workload overrides module-level names"
+        " that are assigned once, to an integer, a flag, a number or a word (the file has:"
+        f" {names})"
     )
 
 

@@ -169,7 +169,7 @@ def _expanded(path: Path) -> bytes:
 
 def _object(path: Path, number: int, text: str) -> Mapping[str, Any]:
     def refuse_constant(name: str) -> NoReturn:
-        _refuse(path, number, f"{name} is no number here; leave such samples out")
+        _refuse(path, number, f"{name} is not a number here; leave such samples out")
 
     try:
         found = json.loads(text, parse_constant=refuse_constant)

@@ -223,7 +223,7 @@ class _Lines:
 def _head(header: dict[str, Any], name: str) -> RunHead:
     version = header.get(_VERSION_FIELD)
     if type(version) is not int or version < 1:
-        raise _DamagedError("this is no file of a run")
+        raise _DamagedError("this is not a run file")
     if version != FORMAT:
         raise _DamagedError(f"it has format {version}, this version reads {FORMAT}")
     spec = from_plain(RunSpec, header.get("spec"))
@@ -232,7 +232,7 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
     check_spec(spec)
     counts = [header.get("evaluation_count"), header.get("selected_count")]
     if not all(type(count) is int and 0 <= count <= LARGEST_INTEGER for count in counts):
-        raise _DamagedError("the header's counts are none")
+        raise _DamagedError("the counts in the header are missing or out of range")
     state = from_plain(RunState, header.get("state"))
     if state is RunState.RUNNING:
         state = RunState.INTERRUPTED  # whoever works on it does so in the other store
@@ -257,7 +257,7 @@ def _steering(data: Any, spec: RunSpec) -> tuple[SteeringEvent, ...]:
         if fault or event.sequence != number:
             raise _DamagedError(f"steering event {number}: {fault or 'it is not in order'}")
         if not 0 <= event.evaluation_count <= LARGEST_INTEGER:
-            raise _DamagedError(f"steering event {number}: its evaluation_count is none")
+            raise _DamagedError(f"steering event {number}: its evaluation_count is out of range")
         _time(event.steered_unix_s)
     return events
 

@@ -65,7 +65,7 @@ def read(code: bytes) -> Elf:
     header = _HEADER.unpack_from(code)
     machine, offset, size, count, names = header[2], header[6], header[11], header[12], header[13]
     if machine != _CUDA_MACHINE:
-        raise CubinError(f"machine {machine} is no CUDA device")
+        raise CubinError(f"machine {machine} is not a CUDA device")
     if size != _SECTION.size or offset + size * count > len(code) or names >= count:
         raise CubinError("the table of sections does not lie inside the file")
     table = [_SECTION.unpack_from(code, offset + size * i) for i in range(count)]

@@ -380,7 +380,7 @@ def _parameter_names(text: str) -> tuple[str, ...]:
 def _integer(text: str) -> int:
     """Return the number that a length is, in whichever base the assembler reads it."""
     if _INTEGER.fullmatch(text) is None:
-        raise PtxError("a length that is no number")
+        raise PtxError("a length that is not a number")
     digits = text.rstrip("U").lower()
     base = {"0x": 16, "0b": 2}.get(digits[:2], 8 if digits[0] == "0" else 10)
     return int(digits, base)

@@ -24,7 +24,8 @@ def check_seeds(request: EvaluationRequest | ForeignRequest) -> None:
         is_known = name in known or generated_workload(task, name) is not None
         if not is_known or names.count(name) > 1:
             raise InvalidArgumentError(
-                f"seeds of {name}: it is no workload of the task, or comes twice", field="seeds"
+                f"seeds of {name}: it is not a workload of the task, or it is given twice",
+                field="seeds",
             )
     for given in request.seeds:
         if len(given.seeds) != SEED_COUNT or not all(0 <= s < _END for s in given.seeds):

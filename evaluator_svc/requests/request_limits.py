@@ -48,7 +48,7 @@ def check_evaluation(request: EvaluationRequest) -> None:
             check_number("stop_above_ns", time_ns, LEAST_NS, MOST_NS, "ns")
     for yardstick in request.yardsticks:
         if yardstick.workload not in known:
-            unknown = f"{yardstick.workload[:80]!r} is no workload of the task"
+            unknown = f"{yardstick.workload[:80]!r} is not a workload of the task"
             raise out_of_bounds("yardsticks", unknown)
         check_number("yardsticks.time_ns", yardstick.time_ns, LEAST_NS, MOST_NS, "ns")
     check_count("yardsticks", len(request.yardsticks), len(known))
@@ -84,16 +84,18 @@ def check_foreign(request: ForeignRequest) -> None:
     check_length("source.files", "".join(file.text for file in source.files), LONGEST_FOREIGN)
     check_length("source.entry_name", source.entry_name, _LONGEST_NAME)
     if not source.entry_name.isidentifier():
-        raise out_of_bounds("source.entry_name", f"{source.entry_name!r} is no name")
+        raise out_of_bounds("source.entry_name", f"{source.entry_name!r} is not a name")
     paths = [file.path for file in source.files]
     for path in paths:
         check_length("source.files.path", path, _LONGEST_NAME)
         if not _PATH.fullmatch(path):
-            raise out_of_bounds("source.files.path", f"{path!r} is no path below a folder")
+            raise out_of_bounds("source.files.path", f"{path!r} is not a path below a folder")
     if len(set(paths)) != len(paths):
         raise out_of_bounds("source.files.path", "two files have one path")
     if source.entry_file not in paths:
-        raise out_of_bounds("source.entry_file", f"{source.entry_file[:80]!r} is none of the files")
+        raise out_of_bounds(
+            "source.entry_file", f"{source.entry_file[:80]!r} is not one of the files"
+        )
     for flags in (source.compiler_flags, source.cuda_flags):
         check_count("source.flags", len(flags), MOST_FILES)
         for flag in flags:

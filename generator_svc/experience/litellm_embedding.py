@@ -96,7 +96,7 @@ class LiteLlmEmbedder:
         has_known_length = is_whole and self._dimension in (0, vectors.shape[1])
         if not has_known_length or not np.isfinite(vectors).all():
             raise LlmUnavailableError(
-                f"model {self._model!r} answered what is no embedding of {count} texts",
+                f"model {self._model!r} did not answer with embeddings of {count} texts",
                 model=self._model,
             )
         return [unit(vector) for vector in vectors]

@@ -100,7 +100,7 @@ def late(model: str, seconds: float) -> FailedAttempt:
 def _classify(error: Exception, status: int | None) -> tuple[type[KernelFoundryError], str]:
     claimed = getattr(error, "status_code", None)
     if claimed == _MALFORMED_STATUS and status is None:
-        return LlmUnavailableError, "answered what is no completion"
+        return LlmUnavailableError, "did not answer with a completion"
     if isinstance(error, openai.RateLimitError) and _codes(error) & _UNPAID:
         return LlmQuotaError, "is over its quota"
     if type(error) is exceptions.APIError and claimed in _UNCLASSED:

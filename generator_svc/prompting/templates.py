@@ -49,7 +49,7 @@ class PromptTemplates:
         if folder is not None:
             if not folder.is_dir():
                 raise LlmConfigurationError(
-                    f"{folder}, which should hold your own prompt templates, is no folder",
+                    f"{folder}, which should hold your own prompt templates, is not a folder",
                     folder=str(folder),
                 )
             self._loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder), own])

@@ -52,7 +52,7 @@ def read_graph(admission: Admission) -> ReferenceGraph:
     results = tuple(a.name for a in map(parse_argument, end.arguments) if isinstance(a, Reference))
     outputs = tuple(t.name for t in first.tensors if t.role is TensorRole.OUTPUT)
     if len(results) != len(outputs):
-        raise RecipeUnsupported("an output that is no tensor")
+        raise RecipeUnsupported("an output that is not a tensor")
     return ReferenceGraph(
         nodes=tuple(n for n in first.graph if n.op not in ("placeholder", "output")),
         shapes={n.name: n.shape for n in first.graph if n.dtype},

@@ -151,7 +151,7 @@ def lesson_fault(lesson: Lesson) -> str:
         if len(text) > most:
             return f"{name} has {len(text)} characters, expected at most {most}"
         if not _is_text(text):
-            return f"{name} is no text: it has bytes or halves of characters that are not UTF-8"
+            return f"{name} is not text: it has bytes or halves of characters that are not UTF-8"
     return _fault_of_roles(lesson.experts) or _fault_of_numbers(lesson)
 
 

@@ -87,7 +87,7 @@ def _members(value: Any) -> Any:
         return {name: getattr(value, name) for name in names}
     if isinstance(value, Enum):
         return value.value
-    raise TypeError(f"{kind.__name__} is no plain data")
+    raise TypeError(f"{kind.__name__} is not plain data")
 
 
 @cache

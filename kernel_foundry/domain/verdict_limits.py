@@ -149,7 +149,7 @@ def _timing_faults(timing: Timing) -> Iterator[str]:
         yield f"an interval is {lower} to {upper} ns about {median}, expected it in order"
     for samples in (timing.samples_ns, timing.device_ns, timing.host_ns):
         if not all(0 <= sample <= MOST_NS for sample in samples):
-            yield f"a time of a call is none, expected 0 to {MOST_NS:g} ns"
+            yield f"a time of a call is out of range, expected 0 to {MOST_NS:g} ns"
 
 
 _EXPECTED: Final = f"expected {LEAST_NS:g} to {MOST_NS:g}"

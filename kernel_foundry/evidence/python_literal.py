@@ -56,7 +56,7 @@ def _texts(content: bytes, position: int) -> list[bytes]:
     while depth:
         token = _TOKEN.match(content, position)
         if token is None:
-            raise ValueError(f"its {NAME} is no tuple of records")
+            raise ValueError(f"its {NAME} is not a tuple of records")
         position = token.end()
         mark = token[3]
         if mark is None:

@@ -132,9 +132,9 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
     except OSError as error:
         raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
     except (ValueError, RecursionError, OverflowError, MemoryError) as error:
-        raise InvalidArgumentError(f"{path} is no evidence record: {error}", field="path") from (
-            error
-        )
+        raise InvalidArgumentError(
+            f"{path} is not an evidence record: {error}", field="path"
+        ) from (error)
 
 
 def _unsigned(evaluation: Evaluation) -> InvalidArgumentError:
@@ -143,7 +143,7 @@ def _unsigned(evaluation: Evaluation) -> InvalidArgumentError:
         if evaluation.passed
         else f"only what passed is signed for, and this ended as {evaluation.outcome.name}"
     )
-    return InvalidArgumentError(f"there is no evidence record: {why}", field="attestation")
+    return InvalidArgumentError(f"there is not an evidence record: {why}", field="attestation")
 
 
 def _record(data: Any) -> EvidenceRecord:

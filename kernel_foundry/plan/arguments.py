@@ -79,7 +79,7 @@ def bind_argument(
         return _local(parameter, value)
     if isinstance(value, LocalMemory):
         raise bind_error(
-            f"{_named(parameter)} is no local accessor: declare it as "
+            f"{_named(parameter)} is not a local accessor: declare it as "
             f"sycl::local_accessor<{value.dtype}, 1>"
         )
     if parameter.is_pointer:
@@ -124,7 +124,7 @@ def _local(parameter: KernelParameter, value: Value) -> LocalArgument:
     if value.count % parameter.lanes:
         raise bind_error(
             f"{_named(parameter)} holds vectors of {parameter.lanes}: local({value.count}, …) is "
-            "no multiple of it"
+            "not a multiple of it"
         )
     return LocalArgument(
         element_bytes=DTYPE_BYTES[value.dtype] * parameter.lanes,

@@ -142,7 +142,7 @@ def bounded(value: object) -> Number:
         return value
     if isinstance(value, float):
         return value
-    raise bind_error("the result is no real number")
+    raise bind_error("the result is not a real number")
 
 
 def make_tuple(items: tuple[Value, ...]) -> tuple[Value, ...]:

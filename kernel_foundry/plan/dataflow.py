@@ -77,7 +77,7 @@ class PlanDataflow:
         operands = tuple(operands)
         if not self._is_own_memory(output):
             raise bind_error(
-                f"ops.{op}: out={output.name} is no output and no memory of the plan: a plan "
+                f"ops.{op}: out={output.name} is neither an output nor memory of the plan: a plan "
                 "leaves inputs and weights as they are"
             )
         self._use(operands)

@@ -187,7 +187,7 @@ class Connection:
     def _checked(self, response: Response) -> Response:
         if isinstance(response, MalformedMessage):
             raise MalformedAnswerError(
-                f"{self._target} answered with what is no answer of this method:"
+                f"{self._target} gave what is not an answer of this method:"
                 f" {response.reason}; is it a service of this version?",
                 target=self._target,
             )

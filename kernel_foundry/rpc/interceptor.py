@@ -74,7 +74,8 @@ def _reader(handler: "_Handler", method: str) -> Callable[[bytes], Any]:
 def _check_request(request: Any) -> None:
     if isinstance(request, MalformedMessage):
         raise InvalidArgumentError(
-            f"request: its bytes are no message of this method: {request.reason}", field="request"
+            f"request: its bytes are not a message of this method: {request.reason}",
+            field="request",
         )
     check_bounds(request)
 

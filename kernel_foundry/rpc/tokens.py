@@ -198,7 +198,7 @@ def _read(path: Path) -> list[Token]:
         listed = parse_json(read_text_file(path, _LONGEST_FILE).encode())
         return [_token(entry) for entry in listed]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InvalidArgumentError(f"{path} is no file of tokens: {error}", field="tokens") from (
+        raise InvalidArgumentError(f"{path} is not a token file: {error}", field="tokens") from (
             error
         )
 
@@ -210,17 +210,17 @@ def _token(entry: Any) -> Token:
     if not all(isinstance(text, str) for text in texts) or not all(
         isinstance(number, int | float) and math.isfinite(number) for number in numbers
     ):
-        raise TypeError("a field has another type, or is no number")
+        raise TypeError("a field has another type, or is not a number")
     Role[token.role.upper()]
     if not isinstance(token.is_revoked, bool):
-        raise TypeError("is_revoked is no truth value")
+        raise TypeError("is_revoked is not true or false")
     for quota in (token.most_evaluations, token.most_usd, token.most_at_once):
         if quota is not None and not (type(quota) in (int, float) and quota >= 0):
-            raise TypeError("a quota is no number")
+            raise TypeError("a quota is not a number")
     if token.most_at_once is not None and (
         type(token.most_at_once) is not int or not token.most_at_once
     ):
-        raise TypeError("most_at_once is no count")
+        raise TypeError("most_at_once is not a whole number from 1")
     return token
 
 

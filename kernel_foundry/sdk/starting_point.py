@@ -133,7 +133,7 @@ async def _candidates(path: Path, source: str, archive: Archive) -> list[tuple[s
             return [(path.name, split(read_text_file(path, LONGEST_CANDIDATE)))]
         except ExtractionError as error:
             raise InvalidArgumentError(
-                f"{path} is no candidate: {error}", field="start_from"
+                f"{path} is not a candidate: {error}", field="start_from"
             ) from error
     try:
         elites = await archive.elites(source, limit=ELITES_TAKEN)

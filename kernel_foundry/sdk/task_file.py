@@ -119,7 +119,8 @@ def _read_text(path: Path) -> str:
         raise TaskInvalidError(f"{path}: {error.strerror}", file=str(path)) from error
     if len(text) > _MAX_FILE_BYTES:
         raise TaskInvalidError(
-            f"{path}: larger than {_MAX_FILE_BYTES} bytes, which is no task file", file=str(path)
+            f"{path}: larger than {_MAX_FILE_BYTES} bytes, too large for a task file",
+            file=str(path),
         )
     return text
 

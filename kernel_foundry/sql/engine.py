@@ -56,7 +56,7 @@ def _parse(url: str) -> sa.URL:
         parsed = sa.make_url(url)
         backend = parsed.get_backend_name()
     except sa.exc.ArgumentError as error:
-        raise InvalidArgumentError(f"the store's URL is none: {error}", field="store") from error
+        raise InvalidArgumentError(f"the store's URL is invalid: {error}", field="store") from error
     if backend not in ("sqlite", "postgresql"):
         raise InvalidArgumentError(
             f"a store cannot be on {backend}: expected sqlite:////path/to/runs.db or "

@@ -193,7 +193,7 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
     [
         (set_in(0, "kernel_foundry_run", to=4), "line 1: it has format 4"),
         (set_in(0, "kernel_foundry_run", to=1), "line 1: it has format 1"),
-        (set_in(0, "kernel_foundry_run", to="1"), "no file of a run"),
+        (set_in(0, "kernel_foundry_run", to="1"), "not a run file"),
         (set_in(0, "evaluation_count", to=COUNT + 2), "cut off"),
         (set_in(0, "evaluation_count", to=COUNT), "more lines"),
         (set_in(0, "evaluation_count", to=-1), "counts"),

@@ -63,7 +63,7 @@ def test_what_is_no_key_is_said_so(content: str, tmp_path: Path) -> None:
     path = tmp_path / "evaluator.key"
     path.write_text(content)
     path.chmod(0o600)
-    with pytest.raises(InvalidArgumentError, match="is no key"):
+    with pytest.raises(InvalidArgumentError, match="is not a key"):
         Signer(path).have_key()
 
 

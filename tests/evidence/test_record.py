@@ -140,9 +140,9 @@ def test_what_failed_and_what_is_another_candidates_has_no_record(evaluation: Ev
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no evidence record"),
+        ("", "not an evidence record"),
         ("[]", 'no "format"'),
-        ("[" * 100_000, "no evidence record"),
+        ("[" * 100_000, "not an evidence record"),
         ('{"format": "kernel-foundry-evidence-2"}', 'no "format"'),
         ('{"format": "kernel-foundry-evidence-1"}', "'candidate' is missing"),
         ('{"a": 1, "a": 2}', "a member comes twice"),

@@ -96,7 +96,7 @@ def test_a_misspelt_file_is_refused_with_those_known(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LlmConfigurationError, match="no folder"):
+    with pytest.raises(LlmConfigurationError, match="not a folder"):
         PromptTemplates(tmp_path / "absent")
 
 

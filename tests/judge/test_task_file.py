@@ -180,7 +180,7 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("workloads: [{batch: 0}]", "workloads[0].batch: expected a positive integer, got 0"),
         ("workloads: [{batch: 1.5}]", "expected a positive integer, got 1.5"),
         ("workloads: [{batch: true}]", "expected a positive integer, got True"),
-        ("workloads: [{rows: 4}]", "'rows' is no size of the task file"),
+        ("workloads: [{rows: 4}]", "'rows' is not a size of the task file"),
         ("workloads: [{scale: true}]", "scale: expected a value like the file's 0.5, got True"),
         ("workloads: [{scale: .inf}]", "scale: expected a value like the file's 0.5, got inf"),
         ("workloads: [{scale: tiny}]", "scale: expected a value like the file's 0.5, got 'tiny'"),

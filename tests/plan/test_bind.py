@@ -277,7 +277,7 @@ LAUNCH_REFUSALS = [
     ("sycl", "tile[1, 1](x, out, local(4, int8), 1)", "write local(n, float32), not int8"),
     ("sycl", "tile[1, 1](x, out, local(13000, float32), 1)", "52000 bytes of local memory"),
     ("sycl", "tile[1, 1](x, out, local(4, float32), -1)", "does not fit the parameter 'size_t n'"),
-    ("sycl", "scale[1, 1](x, local(1, float32), 1, 1)", "is no local accessor"),
+    ("sycl", "scale[1, 1](x, local(1, float32), 1, 1)", "is not a local accessor"),
     ("cuda", "sums[1, 1](x, x, x, 1)", "points to float16, but x holds float32"),
 ]  # fmt: skip
 

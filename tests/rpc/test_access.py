@@ -322,5 +322,5 @@ def test_a_file_that_holds_no_tokens_is_said(tmp_path: Path, text: str) -> None:
     """A service does not start with it."""
     path = tmp_path / "tokens.json"
     path.write_text(text)
-    with pytest.raises(InvalidArgumentError, match="no file of tokens"):
+    with pytest.raises(InvalidArgumentError, match="not a token file"):
         TokenFile(path).tokens()

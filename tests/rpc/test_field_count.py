@@ -139,7 +139,7 @@ async def _answering(
 
 @pytest.mark.parametrize(
     ("data", "says"),
-    [(b"\xff" * 20, "no answer of this method"), (b"\x0a\0" * 40_000, "more")],
+    [(b"\xff" * 20, "not an answer of this method"), (b"\x0a\0" * 40_000, "more")],
     ids=["no message", "too many fields"],
 )
 async def test_a_client_says_whose_answer_is_none(

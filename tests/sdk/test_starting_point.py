@@ -95,7 +95,7 @@ async def test_what_is_no_starting_point_is_refused_by_name(
     for source, said in (
         (tmp_path / "long.cu", "more than 32768 characters"),
         (tmp_path / "binary.cu", "not UTF-8 text"),
-        (tmp_path / "prose.md", "is no candidate"),
+        (tmp_path / "prose.md", "is not a candidate"),
         (tmp_path / "absent.cu", "absent.cu: No such file"),
         ("no-such-run", "neither a run nor a candidate file"),
     ):

@@ -117,7 +117,7 @@ class Translation:
             if node.op == "output":
                 results = list(_names_in(node))
                 if len(results) != len(outputs):
-                    raise RecipeUnsupported("an output that is no tensor")
+                    raise RecipeUnsupported("an output that is not a tensor")
                 for result, output in zip(results, outputs, strict=True):
                     self._put(result, output)
             elif node.op == "placeholder":
@@ -227,7 +227,7 @@ class Translation:
     def _tensor(self, node: _Node) -> Tensor:
         value = self._result(node)
         if not isinstance(value, Tensor):
-            raise RecipeUnsupported("an output that is no tensor")
+            raise RecipeUnsupported("an output that is not a tensor")
         return value
 
 

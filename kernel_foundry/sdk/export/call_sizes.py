@@ -124,7 +124,7 @@ class CallSizes:
 
 def _varies(name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{name} of the module is not the same in all workloads, and is no number that a C function"
-        " could take: export --to torch",
+        f"{name} of the module is not the same in all workloads, and is not a number that a C"
+        " function could take: export --to torch",
         field="to",
     )

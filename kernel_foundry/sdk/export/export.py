@@ -78,7 +78,7 @@ def export_runs(
         )
     if not problem.isprintable():
         raise InvalidArgumentError(
-            f"{problem!r} is no name of a problem: it has line breaks or control characters",
+            f"{problem!r} is not a problem name: it has line breaks or control characters",
             field="problem",
         )
     winners = [winner_of_run(foundry, run) for run in runs]

@@ -151,7 +151,7 @@ def read_job(file: Path) -> Job:
     try:
         return _job(parse_json(read_text_file(file, _LONGEST_FILE).encode()))
     except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidArgumentError(f"{file} is no file of a job: {error}", field="job") from error
+        raise InvalidArgumentError(f"{file} is not a job file: {error}", field="job") from error
 
 
 def write_job(file: Path, job: Job) -> None:
@@ -174,7 +174,7 @@ def _job(document: Any) -> Job:
     job = Job(**document)
     words, process = document["words"], document["process"]
     if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
-        raise TypeError("words are no list of texts")
+        raise TypeError("words are not a list of texts")
     return replace(
         job, words=tuple(words), process=None if process is None else LeaseHolder(**process)
     )

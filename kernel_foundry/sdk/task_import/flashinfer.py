@@ -118,7 +118,7 @@ def _values(definition: Definition, workload: Mapping[str, Any]) -> dict[str, An
     """Axes, scalars, and how each input is made: the values of a setting."""
     axes, inputs = workload.get("axes") or {}, workload.get("inputs") or {}
     if not isinstance(axes, dict) or not isinstance(inputs, dict):
-        raise NotRepresentableError("axes or inputs is no object")
+        raise NotRepresentableError("axes or inputs is not an object")
     values: dict[str, Any] = {}
     for name in definition.sizes:
         if not is_size(axes.get(name)):

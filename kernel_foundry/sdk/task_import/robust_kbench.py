@@ -112,7 +112,7 @@ class _Call:
         get_inputs = function_of(tree, "get_inputs")
         models = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Model"]
         if get_inputs is None or not models:
-            raise NotRepresentableError("Model or get_inputs is no definition of the module")
+            raise NotRepresentableError("Model or get_inputs is not a definition of the module")
         self._get_inputs = get_inputs
         body = ast.Module(body=models[-1].body, type_ignores=[])
         self._init = function_of(body, "__init__")

@@ -38,7 +38,7 @@ def check_identifier(name: object, what: str) -> str:
         NotRepresentableError: it cannot.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise NotRepresentableError(f"{what} {shown(name)} is no plain name")
+        raise NotRepresentableError(f"{what} {shown(name)} is not a plain name")
     return name
 
 

@@ -211,7 +211,7 @@ def test_a_file_that_holds_no_job_is_said(folder: JobFolder, text: str) -> None:
     folder.write(new_job(("optimize",), Path.cwd()))
     job = folder.find()
     folder.file(job.id).write_text(text)
-    with pytest.raises(InvalidArgumentError, match="no file of a job"):
+    with pytest.raises(InvalidArgumentError, match="not a job file"):
         folder.jobs()
     with pytest.raises(InvalidArgumentError, match="no job"):
         folder.find(f"../jobs/{job.id}")

@@ -127,7 +127,7 @@ def test_tests_of_another_kind_are_named(tmp_path: Path) -> None:
         ({"task_yml": "a: " + "[" * 100 + "]" * 100}, "deep"),
         ({"task_yml": YAML.replace("../utils.py", "../../../utils.py")}, "outside"),
         ({"task_yml": YAML.replace("../utils.py", "/etc/passwd")}, "outside"),
-        ({"task_yml": YAML.replace('"rows": 3', '"rows; x": 3')}, "no plain name"),
+        ({"task_yml": YAML.replace('"rows": 3', '"rows; x": 3')}, "not a plain name"),
         ({"task_yml": YAML.replace('"rows": 3', '"rows": .inf')}, "finite"),
         ({"task_yml": YAML.replace('"rows": 3', '"rows": 2020-01-01')}, "finite"),
         ({"reference_py": REFERENCE.replace("ref_kernel", "other")}, "no ref_kernel"),

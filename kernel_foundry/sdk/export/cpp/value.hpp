@@ -158,7 +158,7 @@ inline Value power(const Value& base, const Value& exponent) {
   if (base.as_real() == 0 && exponent.as_real() < 0) throw Refusal("division by zero");
   const double result = std::pow(base.as_real(), exponent.as_real());
   if (std::isnan(result) && !std::isnan(base.as_real()) && !std::isnan(exponent.as_real())) {
-    throw Refusal("the result is no real number");
+    throw Refusal("the result is not a real number");
   }
   return Value(result);
 }
