@@ -5,17 +5,20 @@ runs no candidate. `service.py` serves it by gRPC.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import importlib.metadata
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from evaluator_svc.devices.build_site import BuildSites
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.devices.sites import DeviceSites
+from evaluator_svc.devices.turns import DeviceTurns
 from evaluator_svc.peaks.measure import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
@@ -33,6 +36,7 @@ from evaluator_svc.requests.request_limits import check_evaluation, check_foreig
 from evaluator_svc.requests.sweeps import Emit, Sweeps
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
+from kernel_foundry.caller import caller
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, DeviceLoad, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
@@ -70,6 +74,9 @@ _OWN_FAILURES: Final = (
 )
 """Failures that count against a device: a process on it died, did not start or did not answer, or
 its driver refused a call of ours."""
+_BUILDS: Final = "builds"
+"""Where builds wait that need no device."""
+_BUILDS_AT_ONCE: Final = 32
 _ADMISSION_SHARE: Final = 0.25
 """Least share of a device's memory that an admission starts with, while others hold the rest."""
 
@@ -86,6 +93,8 @@ class LocalEvaluator:
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         self._launcher = ProcessLauncher()
+        self._places = settings.parallel_evaluations
+        self._turns = DeviceTurns()
         starter = LockedStarter(settings, self._launcher)
         self._signer = Signer(settings.signing_key)
         self._judges = JudgeStarter(settings)
@@ -161,7 +170,8 @@ class LocalEvaluator:
 
     async def _evaluated(self, request: EvaluationRequest) -> Evaluation:
         if request.build_only and request.architecture:
-            return await self._in_thread(self._threads, lambda: self._build(request))
+            build = partial(self._build, request)
+            return await self._in_turn(_BUILDS, self._threads, build, contextlib.ExitStack())
         return await self._on_site(
             request.device, request.source.language, lambda site: self._evaluate(request, site)
         )
@@ -177,22 +187,56 @@ class LocalEvaluator:
         await self._in_thread(self._threads, self._sites.working)
         tried: list[str] = []
         while True:
-            with self._sites.reserved(device, language, avoid=tried) as site:
-                tried.append(site.spec.id)
-                try:
-                    result = await self._in_thread(site.threads, lambda: work(site))
-                except _OWN_FAILURES as error:
-                    self._sites.failed(site, error)
-                    if not self._sites.has_others(device, language, tried):
-                        raise
-                else:
-                    self._sites.succeeded(site)
-                    return result
+            held = contextlib.ExitStack()
+            site = held.enter_context(
+                self._sites.reserved(device, language, avoid=tried, user=caller().name)
+            )
+            tried.append(site.spec.id)
+            try:
+                result = await self._in_turn(site.spec.id, site.threads, partial(work, site), held)
+            except _OWN_FAILURES as error:
+                self._sites.failed(site, error)
+                if not self._sites.has_others(device, language, tried):
+                    raise
+            else:
+                self._sites.succeeded(site)
+                return result
+
+    async def _in_turn(
+        self,
+        place: str,
+        threads: ThreadPoolExecutor,
+        work: Callable[[], T],
+        held: contextlib.ExitStack,
+    ) -> T:
+        """Run `work` on a thread when it is the caller's turn.
+
+        The turn ends with the work, also where the caller has left; so does what is `held`.
+        """
+        places = _BUILDS_AT_ONCE if place == _BUILDS else self._places
+        turn = self._turns.ask(place, caller(), places)
+        held.callback(self._turns.end, turn)
+
+        def held_work() -> T:
+            with held:
+                return work()
+
+        try:
+            await asyncio.wrap_future(turn.begun)
+            running = self._started(threads, held_work)
+        except BaseException:
+            held.close()
+            raise
+        running.add_done_callback(_noticed)
+        return await asyncio.shield(running)
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        return await self._started(threads, work)
+
+    def _started(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> asyncio.Future[T]:
         if self._closing:
             raise ShuttingDownError("the evaluator is closing")
-        return await asyncio.get_running_loop().run_in_executor(threads, work)
+        return asyncio.get_running_loop().run_in_executor(threads, work)
 
     def _capabilities(self) -> Capabilities:
         sites = self._sites.working()
@@ -300,6 +344,12 @@ class LocalEvaluator:
                     peaks = measure_peaks(site)
             site.remember_peaks(peaks)
             return peaks
+
+
+def _noticed(ended: "asyncio.Future[Any]") -> None:
+    """Take the error of a call whose caller has left, which asyncio would report as lost."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 def _succeeded(answer: "asyncio.Future[Evaluation]") -> bool:

@@ -18,6 +18,10 @@ class Caller:
     name: str = ""
     """"" for one who needed no token."""
     is_admin: bool = False
+    priority: int = 0
+    """Of the call, within what the token allows; higher ones are served first."""
+    most_at_once: int | None = None
+    """Calls on devices that the user may have under way; None: as many as there are places."""
 
     def may_change(self, owner: str) -> bool:
         """Return whether the caller may change what belongs to `owner`, "" for nobody."""

@@ -7,6 +7,7 @@ import dataclasses
 import importlib.metadata
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -87,6 +88,8 @@ class DeviceSite:
         """Leased before the lock is taken: nobody waits for memory while holding it."""
         self.pending = 0
         """Calls that use the device or wait for it; kept by `DeviceSites`."""
+        self.pending_of: Counter[str] = Counter()
+        """The same by user."""
         self.threads = ThreadPoolExecutor(
             max_workers=settings.parallel_evaluations,
             thread_name_prefix=f"evaluation-{self.spec.id}",

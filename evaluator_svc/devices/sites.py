@@ -74,7 +74,12 @@ class DeviceSites:
 
     @contextmanager
     def reserved(
-        self, device: str, language: Language | None, avoid: Collection[str] = ()
+        self,
+        device: str,
+        language: Language | None,
+        avoid: Collection[str] = (),
+        *,
+        user: str = "",
     ) -> Iterator[DeviceSite]:
         """Choose a device and count the body as work that waits for it.
 
@@ -84,6 +89,7 @@ class DeviceSites:
             language: Of the candidate; None when any will do.
             avoid: Ids of devices to leave out, such as those that failed this call before; one that
                 matches must remain.
+            user: Whose call it is; each user has a queue of that length.
 
         Raises:
             BackendUnavailableError: there is none, or it is set aside; says why.
@@ -93,18 +99,21 @@ class DeviceSites:
         with self._choosing:
             site = min(candidates, key=lambda s: s.pending)
             room = self._settings.parallel_evaluations + self._settings.queue_limit
-            if site.pending >= room:
+            waiting = site.pending_of[user]
+            if waiting >= room:
                 raise DeviceBusyError(
-                    f"{site.pending} calls wait for {site.spec.id} already: try again later, or "
+                    f"{waiting} calls wait for {site.spec.id} already: try again later, or "
                     f"raise KERNEL_FOUNDRY_QUEUE_LIMIT (now {self._settings.queue_limit})",
-                    pending=str(site.pending),
+                    pending=str(waiting),
                 )
             site.pending += 1
+            site.pending_of[user] += 1
         try:
             yield site
         finally:
             with self._choosing:
                 site.pending -= 1
+                site.pending_of[user] -= 1
 
     def has_others(self, device: str, language: Language | None, tried: Collection[str]) -> bool:
         """Return whether a device beside those tried would do."""

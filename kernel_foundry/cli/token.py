@@ -62,6 +62,13 @@ def command() -> None:
     type=click.IntRange(min=1),
     help="Calls on devices that NAME may have at the same time; more wait.",
 )
+@click.option(
+    "--priority",
+    type=click.IntRange(0, 9),
+    default=0,
+    show_default=True,
+    help="Highest priority that NAME's calls on devices may ask for, by KERNEL_FOUNDRY_PRIORITY.",
+)
 @_file_option
 def create(
     name: str,
@@ -70,6 +77,7 @@ def create(
     evaluations: int | None,
     usd: float | None,
     at_once: int | None,
+    priority: int,
     tokens: Path,
 ) -> int:
     """Make a token for NAME and print it. It is shown once; only its hash is kept.
@@ -81,7 +89,13 @@ def create(
     kfoundry token create bob --evaluations 5000 --usd 20 --at-once 2
     """  # noqa: D301  a backspace keeps click from joining the lines
     text = TokenFile(tokens).create(
-        name, Role[role.upper()], days, evaluations=evaluations, usd=usd, at_once=at_once
+        name,
+        Role[role.upper()],
+        days,
+        evaluations=evaluations,
+        usd=usd,
+        at_once=at_once,
+        priority=priority,
     )
     print_text(text)
     return 0
@@ -105,7 +119,7 @@ def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
     if as_json:
         print_json({"tokens": [_plain(token, used[token.name]) for token in found]})
         return 0
-    table = Table("id", "name", "role", "expires", "evaluations", "USD", "at once", "")
+    table = Table("id", "name", "role", "expires", "evaluations", "USD", "at once", "priority", "")
     for token in found:
         until = datetime.datetime.fromtimestamp(token.expires_unix_s, datetime.UTC)
         revoked = "revoked" if token.is_revoked else ""
@@ -118,6 +132,7 @@ def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
             "" if evaluations is None else f"{used[token.name].evaluations} of {evaluations}",
             "" if usd is None else f"{used[token.name].usd:.2f} of {usd:.2f}",
             "" if token.most_at_once is None else str(token.most_at_once),
+            str(token.most_priority or ""),
             revoked,
         )
     PrintableConsole().print(table)
@@ -171,6 +186,7 @@ def _plain(token: Token, used: Usage) -> dict[str, str | float | bool | None]:
         "most_evaluations": token.most_evaluations,
         "most_usd": token.most_usd,
         "most_at_once": token.most_at_once,
+        "most_priority": token.most_priority,
         "used_evaluations": used.evaluations,
         "used_usd": used.usd,
     }

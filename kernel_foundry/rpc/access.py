@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,7 @@ from kernel_foundry.rpc.handler_wrap import code_name, wrapped
 from kernel_foundry.rpc.interceptor import abort
 from kernel_foundry.rpc.method_roles import needed_role
 from kernel_foundry.rpc.quotas import Quotas
+from kernel_foundry.rpc.security import PRIORITY_KEY
 from kernel_foundry.rpc.tokens import Token, TokenFile
 
 _log = logging.getLogger("kernel_foundry.audit")
@@ -102,16 +103,22 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         token: Token | None = None
         shown, tokens = _shown(handler_call_details), self._tokens
         if tokens is None:
-            return self._noted(handler, method, token, lambda: None)
+            return self._noted(handler, method, token, ANYBODY, lambda: None)
         try:
             token = tokens.bearer(shown, role)
         except KernelFoundryError as error:
             self._audit.note(who="", method=method, request_id="", outcome=error.code.name)
             return _refusing(error, method)
-        return self._noted(handler, method, token, lambda: tokens.bearer(shown, role))
+        user = _user(token, handler_call_details)
+        return self._noted(handler, method, token, user, lambda: tokens.bearer(shown, role))
 
     def _noted(
-        self, handler: "_Handler", method: str, token: Token | None, check: Callable[[], object]
+        self,
+        handler: "_Handler",
+        method: str,
+        token: Token | None,
+        user: Caller,
+        check: Callable[[], object],
     ) -> "_Handler":
         """The handler within quotas, with a line in the audit log at each call's end.
 
@@ -119,10 +126,10 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             handler: The method's.
             method: Its name.
             token: Who calls.
+            user: The same for the service.
             check: Raises once the caller may call no longer: a stream may outlive a token.
         """
         who = "" if token is None else f"{token.name} ({token.id})"
-        user = ANYBODY if token is None else Caller(name=token.name, is_admin=token.is_admin)
 
         def note(request: Any, outcome: str) -> None:
             self._audit.note(
@@ -133,7 +140,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             outcome = _CANCELLED
             set_caller(user)
             try:
-                async with self._within_quotas(token, method, request) as answered:
+                with self._within_quotas(token, method, request) as answered:
                     answer = await answering(request, context)
                     answered(answer)
                 outcome = _OK
@@ -151,14 +158,12 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             outcome = _CANCELLED
             set_caller(user)
             try:
-                async with (
-                    self._within_quotas(token, method, request) as answered,
-                    contextlib.aclosing(streaming(request, context)) as answers,
-                ):
-                    async for answer in answers:
-                        answered(answer)
-                        check()
-                        yield answer
+                with self._within_quotas(token, method, request) as answered:
+                    async with contextlib.aclosing(streaming(request, context)) as answers:
+                        async for answer in answers:
+                            answered(answer)
+                            check()
+                            yield answer
                 outcome = _OK
             except KernelFoundryError as error:
                 outcome = error.code.name
@@ -173,15 +178,15 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         streaming: Any = handler.unary_stream or handler.stream_stream
         return wrapped(handler, unary, stream)
 
-    @contextlib.asynccontextmanager
-    async def _within_quotas(
+    @contextlib.contextmanager
+    def _within_quotas(
         self, token: Token | None, method: str, request: Any
-    ) -> AsyncIterator[Callable[[Any], None]]:
+    ) -> Iterator[Callable[[Any], None]]:
         """Hold a call to its user's quotas; yield what is told of each answer."""
         if self._quotas is None or token is None:
             yield lambda _answer: None
             return
-        async with self._quotas.call(token, method.rpartition("/")[2], request) as call:
+        with self._quotas.call(token, method.rpartition("/")[2], request) as call:
             yield call.answered
 
 
@@ -213,3 +218,17 @@ def _shown(details: grpc.HandlerCallDetails) -> str:
         if key == "authorization" and isinstance(value, str) and value.startswith(_BEARER):
             return value.removeprefix(_BEARER)
     return ""
+
+
+def _user(token: Token, details: grpc.HandlerCallDetails) -> Caller:
+    """Who calls, with the priority that the call asks for as far as its token allows it."""
+    asked = 0
+    for key, value in details.invocation_metadata or ():
+        if key == PRIORITY_KEY and isinstance(value, str) and len(value) == 1 and value.isdecimal():
+            asked = int(value)
+    return Caller(
+        name=token.name,
+        is_admin=token.is_admin,
+        priority=min(asked, token.most_priority),
+        most_at_once=token.most_at_once,
+    )

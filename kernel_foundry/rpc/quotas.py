@@ -1,20 +1,17 @@
-"""What each user may use of a service: evaluations, USD of models, calls on devices at once.
+"""Holds users to what their tokens allow of a service: evaluations, and USD of models.
 
-A token has the quotas; what was used is counted by user, in `usage_file.py`. A call beyond a quota
-is refused; one that has too many beside it waits.
+A token has the quotas; what was used is counted by user, in a file beside the tokens that all
+services on a host share. A call beyond a quota is refused. How many calls a user has on devices at
+once is the evaluator's business.
 """
 
-import asyncio
 import contextlib
 import hashlib
-from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator
+from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any, Final
 
-from kernel_foundry.errors import (
-    KernelFoundryError,
-    QuotaExceededError,
-)
+from kernel_foundry.errors import KernelFoundryError, QuotaExceededError
 from kernel_foundry.rpc.tokens import Token
 from kernel_foundry.rpc.usage_file import UsageFile
 
@@ -22,10 +19,7 @@ CONFIGURATIONS_PER_EVALUATION: Final = 8
 """Of a sweep, as runs count them."""
 
 _JUDGING: Final = frozenset({"EvaluateKernel", "EvaluateForeign", "SweepKernel"})
-_ON_DEVICES: Final = _JUDGING | {"AdmitTask"}
 _PROPOSING: Final = "ProposeCandidate"
-_MOST_WAITING: Final = 256
-"""Calls of one user that wait; more are refused."""
 _REMEMBERED: Final = 4096
 """Calls that may be repeated without counting again."""
 
@@ -39,16 +33,11 @@ class Quotas:
 
     def __init__(self, usage: UsageFile) -> None:
         self._usage = usage
-        self._ended: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        """By user, set for a moment when a call on devices ends."""
-        self._under_way: defaultdict[str, int] = defaultdict(int)
-        """By user, on devices."""
-        self._waiting: defaultdict[str, int] = defaultdict(int)
         self._counted: OrderedDict[str, int] = OrderedDict()
         """By call that may be repeated: how many of its answers are paid for."""
 
-    @contextlib.asynccontextmanager
-    async def call(self, token: Token, method: str, request: Any) -> AsyncIterator["QuotaCall"]:
+    @contextlib.contextmanager
+    def call(self, token: Token, method: str, request: Any) -> Iterator["QuotaCall"]:
         """Hold a call to its user's quotas; yield what takes its answers.
 
         An evaluation that ends as an error is not counted, and one whose client leaves is.
@@ -62,48 +51,23 @@ class Quotas:
             QuotaExceededError: a quota is used up; also from the block.
             StoreUnavailableError: what was used cannot be read.
         """
-        async with self._place(token, method):
-            is_counted = method in _JUDGING and token.most_evaluations is not None
-            key = _key(token, request) if is_counted else ""
-            counted = is_counted and self.count(token, key, 1)
-            if method == _PROPOSING:
-                self._check_usd(token)
-            call = QuotaCall(self, token, method, key)
-            try:
-                yield call
-            except Exception:
-                if counted and not call.answers:
-                    self._usage.take_back(token.name)
-                    self._counted.pop(key, None)
-                raise
+        is_counted = method in _JUDGING and token.most_evaluations is not None
+        key = _key(token, request) if is_counted else ""
+        counted = is_counted and self.count(token, key, 1)
+        if method == _PROPOSING:
+            self._check_usd(token)
+        call = QuotaCall(self, token, method, key)
+        try:
+            yield call
+        except Exception:
+            if counted and not call.answers:
+                self._usage.take_back(token.name)
+                self._counted.pop(key, None)
+            raise
 
     def close(self) -> None:
         """Close the file."""
         self._usage.close()
-
-    @contextlib.asynccontextmanager
-    async def _place(self, token: Token, method: str) -> AsyncIterator[None]:
-        """Wait until the user has fewer calls on devices than the token allows."""
-        most = token.most_at_once
-        if most is None or method not in _ON_DEVICES:
-            yield
-            return
-        user = token.name
-        if self._waiting[user] >= _MOST_WAITING:
-            raise _exceeded(token, "calls that wait for a device", _MOST_WAITING)
-        self._waiting[user] += 1
-        try:
-            while self._under_way[user] >= most:
-                await self._ended[user].wait()
-        finally:
-            self._waiting[user] -= 1
-        self._under_way[user] += 1
-        try:
-            yield
-        finally:
-            self._under_way[user] -= 1
-            self._ended[user].set()
-            self._ended[user].clear()  # all that wait wake up nevertheless
 
     def count(self, token: Token, key: str, answers: int) -> bool:
         """Count an evaluation, unless it is a repeated one; return whether it was counted now.

@@ -6,6 +6,7 @@ given. Any other address needs TLS, and tokens or client certificates, or a plai
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from kernel_foundry.errors import InvalidArgumentError
 
 _PREFIX: Final = "KERNEL_FOUNDRY_"
 _UNIX: Final = "unix:"
+
+PRIORITY_KEY: Final = "kernel-foundry-priority"
+"""Metadata of a call that asks for a priority, a digit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,8 @@ class ClientSecurity:
     token: str = ""
     insecure: bool = False
     """Show the token without TLS, too."""
+    priority: str = ""
+    """That calls ask for, a digit; "" for none."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -97,13 +103,15 @@ class ClientSecurity:
             key=path("TLS_CLIENT_KEY"),
             token=environment.get(_PREFIX + "TOKEN", "").strip(),
             insecure=environment.get(_PREFIX + "INSECURE", "") in ("1", "true", "yes"),
+            priority=environment.get(_PREFIX + "PRIORITY", "").strip(),
         )
 
     def metadata(self, target: str) -> tuple[tuple[str, str], ...]:
         """Return what each call to a target shows.
 
         Raises:
-            InvalidArgumentError: the token would travel readable to another machine.
+            InvalidArgumentError: the token would travel readable to another machine, or there is no
+                such priority.
         """
         if not self.token or is_unix(target):
             return ()
@@ -114,7 +122,12 @@ class ClientSecurity:
                 " trust",
                 field="token",
             )
-        return (("authorization", f"Bearer {self.token}"),)
+        if self.priority and not re.fullmatch("[0-9]", self.priority):
+            raise InvalidArgumentError(
+                f"{_PREFIX}PRIORITY={self.priority!r}: expected 0 to 9", field="priority"
+            )
+        asked = ((PRIORITY_KEY, self.priority),) if self.priority else ()
+        return (("authorization", f"Bearer {self.token}"), *asked)
 
     def channel(self, target: str, options: tuple[tuple[str, Any], ...]) -> grpc.aio.Channel:
         """Return a channel to a target, by TLS where there is an authority.

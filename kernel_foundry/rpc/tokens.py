@@ -60,6 +60,8 @@ class Token:
     """Quotas, see `quotas.py`; None: unlimited."""
     most_usd: float | None = None
     most_at_once: int | None = None
+    most_priority: int = 0
+    """Of its calls on devices, 0 to 9; more is lowered to it."""
 
     @property
     def is_admin(self) -> bool:
@@ -109,6 +111,7 @@ class TokenFile:
         evaluations: int | None = None,
         usd: float | None = None,
         at_once: int | None = None,
+        priority: int = 0,
     ) -> str:
         """Add a token; return its text, which is kept nowhere.
 
@@ -119,6 +122,7 @@ class TokenFile:
             evaluations: Quota of its user's evaluations; None: unlimited.
             usd: Of what its user's proposals cost.
             at_once: Of its user's calls on devices at the same time.
+            priority: The highest that its calls may ask for, 0 to 9.
 
         Raises:
             InvalidArgumentError: the name is none, the days are no number, or the file cannot be
@@ -138,6 +142,7 @@ class TokenFile:
             most_evaluations=evaluations,
             most_usd=usd,
             most_at_once=at_once,
+            most_priority=priority,
         )
         with _alone(self._path):
             _write(self._path, (*self.tokens(), token))
@@ -221,6 +226,8 @@ def _token(entry: Any) -> Token:
         type(token.most_at_once) is not int or not token.most_at_once
     ):
         raise TypeError("most_at_once is not a whole number from 1")
+    if type(token.most_priority) is not int or not 0 <= token.most_priority <= 9:
+        raise TypeError("most_priority is not a whole number from 0 to 9")
     return token
 
 

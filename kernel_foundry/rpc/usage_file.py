@@ -1,17 +1,29 @@
-"""What each user of a host's services has used, counted in a SQLite file beside their tokens."""
+"""What users have used of a host's services, in a file that all its services share."""
 
-import contextlib
-import os
-import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kernel_foundry.errors import StoreUnavailableError
+import sqlalchemy as sa
 
-_BUSY_S: Final = 2.0
-"""How long a service waits for another one that writes."""
+from kernel_foundry.errors import StoreUnavailableError
+from kernel_foundry.sql.engine import open_engine
+from kernel_foundry.sql.failures import store_errors
+from kernel_foundry.sql.migrate import SchemaLocation
+
+_SCHEMA: Final = SchemaLocation(head="0001", migrations="kernel_foundry.rpc:usage_migrations")
+_BUSY_S: Final = 2
+"""How long a call waits for another service that counts."""
+
+_USAGE: Final = sa.Table(
+    "quota_usage",
+    sa.MetaData(),
+    sa.Column("user", sa.String(80), primary_key=True),
+    sa.Column("evaluations", sa.Integer, nullable=False),
+    sa.Column("usd", sa.Float, nullable=False),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,15 +38,16 @@ class UsageFile:
     """What all users of a host's services have used.
 
     Args:
-        path: The file, made at its first use.
+        path: The file, made at its first use, for its owner alone.
 
     Raises:
         StoreUnavailableError: it cannot be used; also from methods.
+        CorruptArchiveError: it is no such file; also from methods.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._database: sqlite3.Connection | None = None
+        self._engine: sa.Engine | None = None
 
     @classmethod
     def beside(cls, tokens: Path) -> "UsageFile":
@@ -43,66 +56,64 @@ class UsageFile:
 
     def of(self, user: str) -> Usage:
         """Return what a user has used."""
-        if self._database is None and not self._path.exists():
+        if self._engine is None and not self._path.exists():
             return Usage()
         with self._open() as database:
-            row = database.execute(
-                "SELECT evaluations, usd FROM usage WHERE user = ?", (user,)
-            ).fetchone()
-        return Usage() if row is None else Usage(evaluations=row[0], usd=row[1])
+            row = database.execute(sa.select(_USAGE).where(_USAGE.c.user == user)).first()
+        return Usage() if row is None else Usage(evaluations=row.evaluations, usd=row.usd)
 
     def add_evaluation(self, user: str, most: int) -> bool:
         """Count one evaluation, unless `most` are counted; return whether it was."""
         with self._open() as database:
-            database.execute("INSERT OR IGNORE INTO usage VALUES (?, 0, 0)", (user,))
-            changed = database.execute(
-                "UPDATE usage SET evaluations = evaluations + 1 WHERE user = ? AND evaluations < ?",
-                (user, most),
+            counted = database.execute(
+                _row(database, user)
+                .where(_USAGE.c.evaluations < most)
+                .values(evaluations=_USAGE.c.evaluations + 1)
             )
-            return changed.rowcount == 1
+            return counted.rowcount == 1
 
     def take_back(self, user: str) -> None:
         """Count one evaluation less."""
         with self._open() as database:
             database.execute(
-                "UPDATE usage SET evaluations = MAX(evaluations - 1, 0) WHERE user = ?", (user,)
+                _row(database, user)
+                .where(_USAGE.c.evaluations > 0)
+                .values(evaluations=_USAGE.c.evaluations - 1)
             )
 
     def add_usd(self, user: str, usd: float) -> None:
         """Count what models cost."""
         with self._open() as database:
-            database.execute("INSERT OR IGNORE INTO usage VALUES (?, 0, 0)", (user,))
-            database.execute("UPDATE usage SET usd = usd + ? WHERE user = ?", (usd, user))
+            database.execute(_row(database, user).values(usd=_USAGE.c.usd + usd))
 
     def reset(self, user: str) -> None:
         """Begin anew for a user."""
         with self._open() as database:
-            database.execute("DELETE FROM usage WHERE user = ?", (user,))
+            database.execute(_USAGE.delete().where(_USAGE.c.user == user))
 
     def close(self) -> None:
         """Close the file."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            if self._database is None:
-                self._database = self._made()
-            with self._database:
-                yield self._database
-        except (sqlite3.Error, OSError) as error:
-            raise StoreUnavailableError(
-                f"the usage of quotas in {self._path} cannot be read or written: {error}"
-            ) from error
+    @contextmanager
+    def _open(self) -> Iterator[sa.Connection]:
+        if self._engine is None:
+            try:
+                self._path.touch(mode=0o600)
+            except OSError as error:
+                raise StoreUnavailableError(
+                    f"the usage of quotas in {self._path} cannot be written: {error.strerror}"
+                ) from error
+            self._engine, _ = open_engine(f"sqlite:///{self._path}?timeout={_BUSY_S}", _SCHEMA)
+        with store_errors(str(self._path)), self._engine.begin() as connection:
+            yield connection
 
-    def _made(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # its owner's alone
-        database = sqlite3.connect(self._path, timeout=_BUSY_S)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute(
-            "CREATE TABLE IF NOT EXISTS usage"
-            " (user TEXT PRIMARY KEY, evaluations INTEGER NOT NULL, usd REAL NOT NULL)"
-        )
-        return database
+
+def _row(database: sa.Connection, user: str) -> sa.Update:
+    """Return an update of a user's row, which is made if it is not there: there is one writer."""
+    own = _USAGE.c.user == user
+    if database.execute(sa.select(_USAGE.c.user).where(own)).first() is None:
+        database.execute(_USAGE.insert(), {"user": user, "evaluations": 0, "usd": 0.0})
+    return _USAGE.update().where(own)

@@ -1,6 +1,5 @@
 """What a user may use of a service, and what is said once it is used up."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,14 +25,13 @@ from kernel_foundry.domain.request import (
 )
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.errors import ProcessLostError, QuotaExceededError, StoreUnavailableError
+from kernel_foundry.errors import CorruptArchiveError, ProcessLostError, QuotaExceededError
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
-from kernel_foundry.rpc.quotas import Quotas
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import Service, running
-from kernel_foundry.rpc.tokens import Role, Token, TokenFile
+from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.rpc.usage_file import Usage, UsageFile
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
@@ -183,84 +181,6 @@ async def test_a_sweep_that_is_repeated_counts_once(
             await client.evaluate(request())
 
 
-async def test_calls_on_devices_wait_for_the_user_s_own(
-    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With --at-once 2 a third one begins when one of them ends; another user's does not wait."""
-    under_way: list[str] = []
-    most = 0
-    may_end, two_began = asyncio.Event(), asyncio.Event()
-
-    class Held(FakeEvaluator):
-        async def evaluate(self, request: EvaluationRequest) -> Evaluation:
-            nonlocal most
-            under_way.append(request.request_id)
-            most = max(most, len([one for one in under_way if one.startswith("ada")]))
-            if len(under_way) == 2:
-                two_began.set()
-            if request.request_id.startswith("ada"):
-                await may_end.wait()
-            under_way.remove(request.request_id)
-            return await super().evaluate(request)
-
-    ada = tokens.create("ada", Role.RUN, 1, at_once=2)
-    bob = tokens.create("bob", Role.RUN, 1, at_once=2)
-    async with (
-        served(tmp_path, evaluator_service(Held())) as target,
-        as_user(target, ada, monkeypatch) as client,
-        as_user(target, bob, monkeypatch) as other,
-    ):
-        calls = [
-            asyncio.create_task(client.evaluate(request(n, request_id=f"ada {n}")))
-            for n in range(5)
-        ]
-        await two_began.wait()
-        assert (await other.evaluate(request(request_id="bob"))).passed
-        assert len(under_way) == 2
-        may_end.set()
-        assert all(evaluation.passed for evaluation in await asyncio.gather(*calls))
-    assert most == 2
-
-
-async def test_calls_of_all_tokens_of_a_user_are_one_count(tmp_path: Path) -> None:
-    """A token lets its call in while fewer than it allows are under way, of whichever token."""
-    quotas = Quotas(UsageFile(tmp_path / "usage.db"))
-    began: list[str] = []
-
-    async def call(name: str, most: int, may_end: asyncio.Event) -> None:
-        token = Token(
-            id=name,
-            name="ada",
-            role=Role.RUN,
-            sha256="",
-            created_unix_s=0.0,
-            expires_unix_s=0.0,
-            most_at_once=most,
-        )
-        async with quotas.call(token, "EvaluateKernel", None):
-            began.append(name)
-            await may_end.wait()
-
-    async def settled() -> list[str]:
-        for _ in range(20):
-            await asyncio.sleep(0)
-        return began
-
-    first, rest = asyncio.Event(), asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        for name, most in (("two a", 2), ("two b", 2), ("three a", 3), ("two c", 2)):
-            group.create_task(call(name, most, first if name == "two a" else rest))
-        left = group.create_task(call("three b", 3, rest))
-        group.create_task(call("three c", 3, rest))
-        assert await settled() == ["two a", "two b", "three a"]
-        left.cancel()
-        first.set()
-        assert await settled() == ["two a", "two b", "three a", "three c"]
-        rest.set()
-    assert began[-1] == "two c"
-    quotas.close()
-
-
 async def test_proposals_end_when_a_user_s_money_is_used_up(
     tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,5 +243,5 @@ def test_the_list_shows_what_is_used_and_reset_begins_anew(tmp_path: Path) -> No
 def test_quotas_that_cannot_be_counted_let_nobody_in(tmp_path: Path) -> None:
     """A file that is none is our own failure, not a free pass."""
     (tmp_path / "t.json.usage.db").write_text("no database " * 100)
-    with pytest.raises(StoreUnavailableError):
+    with pytest.raises(CorruptArchiveError):
         UsageFile.beside(tmp_path / "t.json").add_evaluation("ada", 1)

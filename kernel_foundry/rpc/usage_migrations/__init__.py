@@ -1,0 +1,1 @@
+"""Alembic migrations of the file of what users have used."""

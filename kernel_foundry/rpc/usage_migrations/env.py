@@ -1,0 +1,7 @@
+"""Alembic's entry point: migrates over the connection that `upgrade` hands in."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], render_as_batch=True)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,1 @@
+"""One file for each schema version, oldest first."""
