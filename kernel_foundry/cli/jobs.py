@@ -3,7 +3,6 @@
 import shlex
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -14,8 +13,10 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import jobs_dir
-from kernel_foundry.sdk.jobs.job import Job, JobFolder
+from kernel_foundry.sdk.jobs.job import Job, JobFolder, JobState, user_name
+from kernel_foundry.sdk.jobs.queue import order
 from kernel_foundry.sdk.jobs.submit import cancel
 
 _LOOK_S: Final = 0.2
@@ -34,23 +35,29 @@ def command() -> None:
 
 
 @command.command("list")
+@click.option("--mine", is_flag=True, help="Only jobs of the user who asks.")
 @json_option
-def list_command(as_json: bool) -> int:
-    """List all jobs, newest first.
+def list_command(mine: bool, as_json: bool) -> int:
+    """List all jobs, newest first; of those that wait also which is next.
 
     \b
     kfoundry jobs list
+    kfoundry jobs list --mine
     """  # noqa: D301  a backspace keeps click from joining the lines
-    jobs = JobFolder(jobs_dir()).jobs()
+    all_jobs = JobFolder(jobs_dir()).jobs()
+    places = {job.id: place for place, job in enumerate(order(all_jobs, time.time()), 1)}
+    jobs = [job for job in all_jobs if not mine or job.owner == user_name()]
     if as_json:
-        print_json([_plain(job) for job in jobs])
+        print_json([_plain(job, places.get(job.id)) for job in jobs])
         return 0
-    table = Table(
-        Column("job", no_wrap=True), "state", "submitted", "command", box=SIMPLE, pad_edge=False
-    )
+    whole = [Column(name, no_wrap=True) for name in ("job", "state", "of")]
+    columns = (*whole, "priority", "submitted", "command")
+    table = Table(*columns, box=SIMPLE, pad_edge=False)
     for job in jobs:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.submitted_unix_s))
-        table.add_row(job.id, job.state.value, at, shlex.join(job.words))
+        place = f" ({places[job.id]}.)" if job.id in places else ""
+        state, priority = f"{job.state.value}{place}", str(job.priority or "")
+        table.add_row(job.id, state, job.owner, priority, at, shlex.join(job.words))
     makes_one = f"no jobs yet: `{as_called('submit optimize TASK')}` makes one"
     PrintableConsole().print(table if jobs else makes_one)
     return 0
@@ -104,9 +111,22 @@ def delete(jobs: tuple[str, ...]) -> int:
 
 
 def _said(folder: JobFolder, job_id: str) -> Iterator[str]:
-    """Whole lines of what a job's command says, until it has ended and all is read."""
+    """Whole lines of what a job's command says, until it has ended and all is read.
+
+    Raises:
+        InvalidArgumentError: what it said is gone, or cannot be read.
+    """
+    while folder.find(job_id).state is JobState.STARTING:  # it may have no file yet
+        time.sleep(_LOOK_S)
     begun = ""
-    with Path(folder.log(job_id)).open(encoding="utf-8", errors="replace") as log:
+    try:
+        opened = folder.log(job_id).open(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"what job {job_id} said cannot be read: {folder.log(job_id)}: {error.strerror}",
+            field="job",
+        ) from error
+    with opened as log:
         while True:
             has_ended = folder.find(job_id).has_ended  # before the last piece is read
             while piece := log.read(_PIECE):
@@ -119,13 +139,17 @@ def _said(folder: JobFolder, job_id: str) -> Iterator[str]:
         yield begun
 
 
-def _plain(job: Job) -> dict[str, Any]:
+def _plain(job: Job, place: int | None) -> dict[str, Any]:
     return {
         "job": job.id,
         "state": job.state.value,
+        "place": place,
+        "owner": job.owner,
+        "priority": job.priority,
         "command": list(job.words),
         "folder": job.folder,
         "submitted_unix_s": job.submitted_unix_s,
+        "began_unix_s": job.began_unix_s,
         "ended_unix_s": job.ended_unix_s,
         "exit_code": job.exit_code,
     }

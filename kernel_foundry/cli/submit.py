@@ -16,20 +16,24 @@ _LONG: Final = ("bench", "capture", "evaluate", "optimize", "suite", "sweep")
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--priority", type=click.IntRange(0, 9), default=0, help="Among jobs that wait; 9 is first."
+)
 @click.argument("name", metavar="COMMAND", type=click.Choice(_LONG))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(name: str, arguments: tuple[str, ...]) -> int:
+def command(priority: int, name: str, arguments: tuple[str, ...]) -> int:
     """Start COMMAND with its arguments, print its job's id, and return at once.
 
     It goes on when this terminal is closed, on this machine, with the environment of now. `kfoundry
-    jobs` lists, watches, cancels and deletes jobs.
+    jobs` lists, watches, cancels and deletes jobs. With KERNEL_FOUNDRY_JOBS_AT_ONCE=N at most N run
+    at once, and the others wait for their turn.
 
     \b
     kfoundry submit optimize my_op.py --minutes 60 --evaluator fleet.yaml
     kfoundry submit suite run tasks --evaluations 40
     """  # noqa: D301  a backspace keeps click from joining the lines
     _check(name, arguments)
-    job = submit(JobFolder(jobs_dir()), (name, *arguments))
+    job = submit(JobFolder(jobs_dir()), (name, *arguments), priority=priority)
     print_text(job.id)
     print_text(f"to follow it: {as_called(f'jobs watch {job.id}')}", err=True)
     return 0

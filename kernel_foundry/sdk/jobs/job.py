@@ -1,6 +1,8 @@
 """A job: one command of ours in a process of its own, with what is kept of it in a folder."""
 
+import getpass
 import json
+import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -27,6 +29,8 @@ class JobState(StrEnum):
     """Where a job stands."""
 
     STARTING = "starting"
+    WAITING = "waiting"
+    """For others to end, see `queue.py`."""
     RUNNING = "running"
     DONE = "done"
     """Its command ended with exit code 0."""
@@ -48,6 +52,12 @@ class Job:
     submitted_unix_s: float
     process: LeaseHolder | None = None
     """The process that waits for the command; None: it has not begun."""
+    owner: str = ""
+    """User who submitted it."""
+    priority: int = 0
+    """Higher ones begin first."""
+    began_unix_s: float | None = None
+    """When its command did; None: it waits."""
     ended_unix_s: float | None = None
     exit_code: int | None = None
     is_cancelled: bool = False
@@ -62,16 +72,23 @@ class Job:
         if self.process is None:
             may_begin = time.time() - self.submitted_unix_s < START_S
             return JobState.STARTING if may_begin else JobState.LOST
-        return JobState.LOST if is_gone_from_host(self.process) else JobState.RUNNING
+        if is_gone_from_host(self.process):
+            return JobState.LOST
+        return JobState.WAITING if self.began_unix_s is None else JobState.RUNNING
 
     @property
     def has_ended(self) -> bool:
         """Return whether nothing of it goes on."""
-        return self.state not in (JobState.STARTING, JobState.RUNNING)
+        return self.state not in (JobState.STARTING, JobState.WAITING, JobState.RUNNING)
 
 
-def new_job(words: Sequence[str], folder: Path) -> Job:
-    """Return a job that was not submitted yet."""
+def user_name() -> str:
+    """Return whose jobs are submitted here: as `KERNEL_FOUNDRY_USER` says, or who is logged in."""
+    return os.environ.get("KERNEL_FOUNDRY_USER", "").strip() or getpass.getuser()
+
+
+def new_job(words: Sequence[str], folder: Path, *, priority: int = 0) -> Job:
+    """Return a job of this user that was not submitted yet."""
     now_s = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_s))
     return Job(
@@ -79,6 +96,8 @@ def new_job(words: Sequence[str], folder: Path) -> Job:
         words=tuple(words),
         folder=str(folder),
         submitted_unix_s=now_s,
+        owner=user_name(),
+        priority=priority,
     )
 
 

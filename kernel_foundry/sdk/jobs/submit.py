@@ -14,21 +14,25 @@ from typing import Final
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
 from kernel_foundry.process_identity import is_visible
 from kernel_foundry.sdk.jobs.job import START_S, Job, JobFolder, JobState, new_job
+from kernel_foundry.sdk.jobs.queue import most_at_once
 from kernel_foundry.sdk.jobs.supervisor import GRACE_S
 
 _LOOK_S: Final = 0.05
 
 
-def submit(folder: JobFolder, words: Sequence[str]) -> Job:
+def submit(folder: JobFolder, words: Sequence[str], *, priority: int = 0) -> Job:
     """Start a command of `kfoundry` as a job in the current folder, and return at once.
 
-    It has this process's environment, which is not kept.
+    It has this process's environment, which is not kept. Where jobs have to wait for each other
+    (`queue.py`) it begins when it is its turn.
 
     Raises:
-        InvalidArgumentError: what is kept of it cannot be written.
+        InvalidArgumentError: what is kept of it cannot be written, or the environment has no count
+            of jobs where it should.
         ProcessLostError: its process did not start.
     """
-    job = new_job(words, Path.cwd())
+    most_at_once(os.environ)
+    job = new_job(words, Path.cwd(), priority=priority)
     folder.write(job)
     log = folder.log(job.id)
     try:

@@ -16,6 +16,7 @@ from typing import Final
 
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.jobs.job import read_job, write_job
+from kernel_foundry.sdk.jobs.queue import begin, most_at_once
 
 GRACE_S: Final = 60.0
 """For a command that is told to stop; then it is killed."""
@@ -42,6 +43,13 @@ def supervise(file: Path) -> None:
     signal.signal(signal.SIGTERM, cancel)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     write_job(file, job)
+    most = most_at_once(os.environ)
+    while (begun := begin(file, job, most)) is None and cancelled_s is None:
+        time.sleep(_LOOK_S)
+    if begun is None:
+        write_job(file, replace(job, ended_unix_s=time.time(), is_cancelled=True))
+        return
+    job = begun
     # Its standard output and error are ours already: the log.
     command = subprocess.Popen(
         [sys.executable, "-m", "kernel_foundry.cli", *job.words],
