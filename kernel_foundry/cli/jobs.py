@@ -51,8 +51,7 @@ def list_command(mine: bool, as_json: bool) -> int:
         print_json([_plain(job, places.get(job.id)) for job in jobs])
         return 0
     whole = [Column(name, no_wrap=True) for name in ("job", "state", "of")]
-    columns = (*whole, "priority", "submitted", "command")
-    table = Table(*columns, box=SIMPLE, pad_edge=False)
+    table = Table(*whole, "priority", "submitted", "command", box=SIMPLE, pad_edge=False)
     for job in jobs:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.submitted_unix_s))
         place = f" ({places[job.id]}.)" if job.id in places else ""

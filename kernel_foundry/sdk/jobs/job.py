@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import LeaseHolder
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import InvalidArgumentError, PermissionDeniedError
 from kernel_foundry.process_identity import is_gone_from_host
 from kernel_foundry.text_file import read_text_file
 from kernel_foundry.whole_file import replace_file
@@ -75,6 +75,19 @@ class Job:
         if is_gone_from_host(self.process):
             return JobState.LOST
         return JobState.WAITING if self.began_unix_s is None else JobState.RUNNING
+
+    def check_owner(self) -> None:
+        """Refuse to change a job of another user of this folder.
+
+        Raises:
+            PermissionDeniedError: it is one's.
+        """
+        if self.owner not in ("", user_name()):
+            raise PermissionDeniedError(
+                f"job {self.id} belongs to {self.owner}, who may cancel and delete it; you are"
+                f" {user_name()} (KERNEL_FOUNDRY_USER names another)",
+                owner=self.owner,
+            )
 
     @property
     def has_ended(self) -> bool:
@@ -154,7 +167,9 @@ class JobFolder:
 
         Raises:
             InvalidArgumentError: it goes on.
+            PermissionDeniedError: it is another user's.
         """
+        job.check_owner()
         if not job.has_ended:
             raise InvalidArgumentError(f"job {job.id} goes on: cancel it first", field="job")
         self.log(job.id).unlink(missing_ok=True)

@@ -53,7 +53,9 @@ def cancel(folder: JobFolder, job_id: str) -> Job:
     Raises:
         InvalidArgumentError: there is no such job, it has ended, or its process is not to be seen
             from here: another host, or another container.
+        PermissionDeniedError: it is another user's.
     """
+    folder.find(job_id).check_owner()
     job = _begun(folder, job_id)
     if job.process is None or job.has_ended:
         raise InvalidArgumentError(f"job {job.id} does not go on: {job.state}", field="job")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kernel_foundry.cli import jobs as jobs_command
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import InvalidArgumentError, PermissionDeniedError
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.jobs.job import Job, JobFolder, JobState
 from kernel_foundry.sdk.jobs.queue import AT_ONCE_VARIABLE, begin, most_at_once, order
@@ -94,6 +94,19 @@ def test_a_job_waits_in_its_own_process_and_can_be_cancelled(
     assert (ended.state, ended.began_unix_s) == (JobState.CANCELLED, None)
     assert folder.log(waiting.id).read_text() == ""
     assert os.getpid() == running.process.process_id  # which nothing was sent to
+
+
+def test_a_job_of_another_user_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNEL_FOUNDRY_USER", "bob")
+    folder = JobFolder(tmp_path)
+    for one in (job(1, "ada"), job(2, "ada", ran_s=1.0)):
+        folder.write(one)
+        with pytest.raises(PermissionDeniedError, match="belongs to ada"):
+            cancel(folder, one.id)
+        with pytest.raises(PermissionDeniedError, match="belongs to ada"):
+            folder.delete(one)
 
 
 def test_what_a_job_said_may_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
