@@ -75,7 +75,10 @@ def _places(tree: ast.Module) -> Iterator[tuple[SizePlace, ast.expr]]:
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
         }
         calls = _innermost_calls(statement)
+        counts_inputs = _repetitions(statement)
         for node in sorted(_leaves(statement), key=lambda n: (n.lineno, n.col_offset)):
+            if id(node) in counts_inputs:
+                continue
             tensor = calls[id(node)]
             if isinstance(node, ast.Name):
                 is_read = isinstance(node.ctx, ast.Load)
@@ -94,6 +97,19 @@ def _leaves(statement: ast.stmt) -> Iterator[ast.Name | ast.Constant]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name | ast.Constant):
             yield node
+
+
+def _repetitions(statement: ast.stmt) -> set[int]:
+    """Return the nodes that say how often a comprehension repeats, by identity.
+
+    They decide how many inputs there are, which no workload changes.
+    """
+    return {
+        id(node)
+        for found in ast.walk(statement)
+        if isinstance(found, ast.comprehension)
+        for node in ast.walk(found.iter)
+    }
 
 
 def _innermost_calls(statement: ast.stmt) -> dict[int, tuple[int, int]]:

@@ -95,6 +95,11 @@ def test_sizes_that_do_not_change_are_named() -> None:
     assert "24 in get_inputs" in said
 
 
+def test_how_often_an_input_is_drawn_is_no_size() -> None:
+    twice = "*(torch.randn(batch, channels) for _ in range(2))"
+    assert not _found(_task("x + y", twice, given="x, y")).fixed
+
+
 @pytest.mark.parametrize(
     ("task", "is_named"),
     [
