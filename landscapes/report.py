@@ -1,10 +1,9 @@
 """Writes the report of compared strategies as one HTML file."""
 
-from importlib import resources
 from pathlib import Path
 
-from kernel_foundry.sdk.report.environment import report_environment
 from landscapes.curves import colour_of, curves_chart
+from landscapes.environment import report_environment
 from landscapes.strategy_results import SearchComparison
 from landscapes.texts import (
     difference_text,
@@ -25,8 +24,7 @@ def write_comparison_report(comparison: SearchComparison, path: Path) -> None:
         "ratio": ratio_text,
         "verdict": verdict_text,
     }
-    template = resources.files("landscapes").joinpath("report.html.j2").read_text("utf-8")
-    html = environment.from_string(template).render(
+    html = environment.get_template("report.html.j2").render(
         comparison=comparison,
         charts=[curves_chart(r, comparison.target) for r in comparison.landscapes],
         colour_of=colour_of,

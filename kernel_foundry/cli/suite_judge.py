@@ -20,7 +20,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
-from kernel_foundry.sdk.report.suite_report import write_results_report
+from kernel_foundry.sdk.report.suite_report import results_page, write_suite_report
 from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
 from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import read_published
@@ -108,9 +108,10 @@ def judge_command(
         show_results(console, results)
     if out is not None:
         write_results(out, results, found)
-        page = out / "report.html"
+        path = out / "report.html"
         title = f"{kernels.name} on {tasks.name}"
         heading = f"published kernels, judged with trust foreign · {counted(len(known), 'task')}"
-        write_results_report(results, page, title=title, heading=heading, seconds=summary.seconds)
-        print_text(page)
+        page = results_page(results, title=title, heading=heading, seconds=summary.seconds)
+        write_suite_report(page, path)
+        print_text(path)
     return 0 if all(result.verdict is not None for result in results) else 1

@@ -18,7 +18,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
-from kernel_foundry.sdk.report.suite_report import write_suite_report
+from kernel_foundry.sdk.report.suite_report import suite_page, write_suite_report
 from kernel_foundry.sdk.statistics.estimate_text import number_text, ratio_text, share_text
 from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
@@ -80,7 +80,7 @@ def report_command(name: str, out: Path | None, **targets: Any) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     ((suite, results),) = open_results([name], **targets)
     path = out or suite_report_path(suite.plan.name)
-    write_suite_report(suite, results, path)
+    write_suite_report(suite_page(suite, results), path)
     print_text(path)
     return 0
 

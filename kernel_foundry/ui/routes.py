@@ -25,6 +25,7 @@ from kernel_foundry.sdk.report.page_objects import (
     page_json,
     sweep_object,
 )
+from kernel_foundry.sdk.report.suite_report import suite_page
 from kernel_foundry.sdk.run_account import AccountAnswer, no_account
 from kernel_foundry.sdk.run_objects import run_object
 from kernel_foundry.sdk.services import Directory
@@ -32,7 +33,7 @@ from kernel_foundry.sdk.steering import steer_run, steering_events, steering_obj
 from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
-from kernel_foundry.sdk.suite.tables import listed_suite_object, suite_object
+from kernel_foundry.sdk.suite.tables import listed_suite_object
 from kernel_foundry.sdk.sweep_files import kept_sweeps
 from kernel_foundry.ui.http import Request, Response
 from kernel_foundry.ui.run_feed import FeedEvent, RunFeed
@@ -114,7 +115,7 @@ class Routes:
 
     async def _suite(self, name: str) -> dict[str, Any]:
         suite = await asyncio.to_thread(_find_suite, name)
-        return suite_object(suite, await results_of(await self._directory.archive(), suite))
+        return suite_page(suite, await results_of(await self._directory.archive(), suite))
 
     async def _of_run(self, name: str, rest: tuple[str, ...], request: Request) -> Response:
         match rest:

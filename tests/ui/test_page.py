@@ -4,6 +4,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,16 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.request import Proposal, ProposalRequest
 from kernel_foundry.domain.traffic_bound import NEVER
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.report.suite_report import suite_page, write_suite_report
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.services import Targets
+from kernel_foundry.sdk.suite.results import EntryResult
+from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.domain_values import run_spec
@@ -181,9 +186,11 @@ def test_a_suite_is_a_table_that_is_sorted(page: Browser) -> None:
     page.click("main td a", "small")
     shown(page, "main h1", "small")
     page.click("main th button", "Over fastest")
-    gains = [float(text.partition("×")[0]) for text in page.texts("section td:nth-child(3)")[-3:]]
+    gains = [float(text.partition("×")[0]) for text in page.texts("section td:nth-child(4)")[-3:]]
     assert gains == sorted(gains, reverse=True)
     assert "3 tasks solved" in page.text()
+    ranges = [int(text) for text in page.texts("section:nth-of-type(2) td.number")]
+    assert sum(ranges) == len(page.texts("svg.reached circle")) == 3
     page.click("main td a", "t1")
     page.wait("return document.querySelector('.curve')")
 
@@ -229,6 +236,27 @@ def test_a_heading_inside_a_fence_is_no_part_of_a_prompt(page: Browser) -> None:
     )
     assert [title for title, _ in sections] == ["Task", "What the user asks", "Rules"]
     assert sections[1][1] == "words\n````text\n# Direction\n```\nx\n````"
+
+
+def test_the_report_of_a_suite_is_the_page_without_a_server(
+    window: Browser, data: Path, tmp_path: Path
+) -> None:
+    with closing(SuiteStore(data / "suites.db")) as store:
+        suite = store.find("small")
+    entry = suite.entries[0]
+    entry.task = replace(entry.task, name="<img src=x onerror=alert(2)>")
+    entry.progress = replace(entry.progress, reason="</script><script>alert(1)</script>")
+    results = [EntryResult(entry=entry) for entry in suite.entries]
+    path = tmp_path / "reports" / "suite.html"
+    write_suite_report(suite_page(suite, results), path)
+    window.open(path.as_uri())
+    window.wait("return document.querySelector('main h1')")
+    assert "0 % (0–" in window.text()
+    assert {entry.task.name, "t1", "t2"} <= set(window.texts("section:last-of-type td:first-child"))
+    assert entry.progress.reason in window.text()
+    assert not window.texts("main img, main script, svg.reached")
+    with pytest.raises(InvalidArgumentError, match="cannot be written"):
+        write_suite_report(suite_page(suite, results), path / "below a file.html")
 
 
 def test_a_report_is_the_page_without_a_server(window: Browser, data: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ def single_file(data: Mapping[str, Any], *, title: str, summary: str) -> str:
     """Return the page as one HTML text.
 
     Args:
-        data: What `HeldData` of `page/source.js` reads.
-        title: Name of the page, of letters, digits, "." "_" and "-".
+        data: What `HeldRun` or `HeldSuite` of `page/source.js` reads.
+        title: Name of the page; no markup.
         summary: One line for readers whose browser runs no script; no markup.
     """
     files = page_files()

@@ -1,25 +1,25 @@
-"""Writes the results of a suite, or of published kernels, as one HTML file."""
+"""The results of a suite, or of foreign kernels, for `kfoundry ui` and as one HTML file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
+from typing import Any
 
+from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.printable import printable
 from kernel_foundry.quantity_text import counted
-from kernel_foundry.sdk.report.environment import report_environment
-from kernel_foundry.sdk.statistics.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.report.single_file import single_file
 from kernel_foundry.sdk.suite.numbers.distribution import SpeedupCount, speedup_counts
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import summary_of
+from kernel_foundry.sdk.suite.tables import row_of
 
 
-def write_suite_report(suite: Suite, results: Sequence[EntryResult], path: Path) -> None:
-    """Write one self-contained HTML file.
-
-    Raises:
-        InvalidArgumentError: it cannot be written there.
-    """
+def suite_page(suite: Suite, results: Sequence[EntryResult]) -> dict[str, Any]:
+    """Return what the page shows of a suite."""
     plan = suite.plan
     models = ", ".join(plan.models) or "default model"
     begun = datetime.fromtimestamp(suite.created_unix_s, tz=UTC)
@@ -28,37 +28,41 @@ def write_suite_report(suite: Suite, results: Sequence[EntryResult], path: Path)
         f" · {counted(len(plan.tasks), 'task')}, {counted(plan.repeats, 'run')} each"
         f" · {begun:%Y-%m-%d %H:%M} UTC"
     )
-    write_results_report(
-        results, path, title=plan.name, heading=heading, seconds=suite.used_seconds
-    )
+    page = results_page(results, title=plan.name, heading=heading, seconds=suite.used_seconds)
+    return {**page, "has_ended": suite.has_ended}
 
 
-def write_results_report(
-    results: Sequence[EntryResult], path: Path, *, title: str, heading: str, seconds: float
-) -> None:
-    """Write results as one self-contained HTML file.
+def results_page(
+    results: Sequence[EntryResult], *, title: str, heading: str, seconds: float
+) -> dict[str, Any]:
+    """Return what the page shows of results that are final.
 
     Args:
         results: Of all tasks.
-        path: The file.
         title: Of the page.
         heading: What was run, in one line.
         seconds: What it took.
+    """
+    return {
+        "suite": title,
+        "heading": heading,
+        "has_ended": True,
+        "used_seconds": seconds,
+        "summary": to_plain(summary_of(results)),
+        "distribution": [to_plain(count) for count in _distribution(results)],
+        "runs": [to_plain(row_of(result)) for result in results],
+    }
+
+
+def write_suite_report(page: Mapping[str, Any], path: Path) -> None:
+    """Write a page as one self-contained HTML file.
 
     Raises:
         InvalidArgumentError: it cannot be written there.
     """
-    environment = report_environment()
-    environment.filters |= {"share": share_text, "ratio": ratio_text, "number": number_text}
-    html = environment.get_template("suite.html.j2").render(
-        title=title,
-        heading=heading,
-        seconds=seconds,
-        results=results,
-        summary=summary_of(results),
-        distribution=_distribution(results),
-        fastest=FASTEST,
-    )
+    summary = f"{page['suite']}: {page['heading']}."
+    title = escape(printable(page["suite"]))
+    html = single_file({"suite": page}, title=title, summary=escape(printable(summary)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(html, encoding="utf-8")

@@ -13,7 +13,7 @@ let leave = () => {};
 /** Show what the address names: "#/", "#/run/NAME/NUMBER/PANE", "#/compare/NAME/NAME", "#/suites", "#/suite/NAME". */
 async function showRoute(source) {
   const route = location.hash.slice(1).split("/").slice(1).map(decodeURIComponent);
-  const [view, ...rest] = source.isLive ? route : ["run", source.name, ...route.slice(2)];
+  const [view, ...rest] = source.isLive ? route : [...source.place, ...route.slice(2)];
   if (view === "run" && main.dataset.run === rest[0]) {
     main.dispatchEvent(new CustomEvent("route", { detail: rest.slice(1) }));
     return;

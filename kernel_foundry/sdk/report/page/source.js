@@ -3,7 +3,9 @@
 /** The data of this page. */
 export async function openSource() {
   const held = document.getElementById("data");
-  return held ? new HeldData(JSON.parse(await unpacked(held.textContent))) : new LiveData();
+  if (!held) return new LiveData();
+  const data = JSON.parse(await unpacked(held.textContent));
+  return data.suite ? new HeldSuite(data.suite) : new HeldRun(data);
 }
 
 class LiveData {
@@ -73,12 +75,25 @@ class LiveData {
   }
 }
 
-class HeldData {
+class HeldSuite {
+  isLive = false;
+
+  constructor(page) {
+    this.page = page;
+    this.place = ["suite", page.suite];
+  }
+
+  async suite() {
+    return this.page;
+  }
+}
+
+class HeldRun {
   isLive = false;
 
   constructor(data) {
     this.data = data;
-    this.name = data.run.run;
+    this.place = ["run", data.run.run];
   }
 
   async run() {

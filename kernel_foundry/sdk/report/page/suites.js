@@ -2,6 +2,7 @@
 
 import { el, link, refill } from "./dom.js";
 import { counted, date, dollars, percent, speedup } from "./format.js";
+import { reached } from "./reached.js";
 import { sortedTable } from "./sorted_table.js";
 import { table } from "./verdict.js";
 
@@ -19,45 +20,61 @@ export async function showSuites(root, source) {
     : el("p", { class: "soft" }, "No suites yet: ", el("code", {}, "kfoundry suite run FOLDER"), " makes one.")));
 }
 
-/** Show one suite. */
+/** Show one suite, or foreign kernels that were judged as one. */
 export async function showSuite(root, source, name) {
   document.title = `${name} · Kernel Foundry`;
   const suite = await source.suite(name);
   const { summary } = suite;
   refill(root,
     el("h1", {}, suite.suite, " ", el("span", { class: `state ${suite.has_ended ? "finished" : "running"}` }, suite.has_ended ? "finished" : "running")),
-    el("p", { class: "soft" }, [`${suite.language} on ${suite.devices.join(", ")}`, suite.models.join(", ") || "default model", `strategy ${suite.strategy}`, `${counted(suite.repeats, "run")} of each task`].join(" · ")),
+    el("p", { class: "soft" }, suite.heading),
     summary.unfinished.length ? el("p", { class: "warm" }, `Not finished, and not counted: ${summary.unfinished.length} of the tasks.`) : null,
-    el("section", {}, el("h2", {}, "In the field's numbers"), numbers(summary)),
-    el("section", {}, el("h2", {}, "Runs"), sortedTable("Runs of the suite", RUN_COLUMNS, suite.runs)));
+    el("section", {}, el("h2", {}, "In the field's numbers"), numbers(summary, suite.used_seconds)),
+    el("section", {}, el("h2", {}, "Speed-up over the fastest baseline"), distribution(suite), reached(suite.runs)),
+    el("section", {}, el("h2", {}, "Runs"), sortedTable("Runs of the suite", runColumns(source.isLive), suite.runs)));
 }
 
-const RUN_COLUMNS = [
-  { name: "Task", of: (run) => run.task, text: (run) => (run.evaluations ? link(`/run/${run.run}`, {}, run.task) : run.task) },
-  { name: "State", of: (run) => run.state, text: (run) => [run.state, run.reason ? `: ${run.reason}` : "", run.degenerate ? ", degenerate" : "", run.trust && run.trust !== "full" ? ` (${run.trust})` : ""] },
-  { name: "Over fastest", kind: "number", of: (run) => run.speedup_fastest ?? null, text: (run) => gain(run, "fastest") },
-  { name: "Over eager", kind: "number", of: (run) => run.speedup_eager ?? null, text: (run) => gain(run, "eager") },
-  { name: "Bits", kind: "number wide-only", of: (run) => run.effective_bits, text: (run) => run.effective_bits?.toFixed(1) },
-  { name: "Own kernels", kind: "number wide-only", of: (run) => run.own_share, text: (run) => (run.own_share === null ? "" : percent(run.own_share)) },
-  { name: "Evaluations", kind: "number wide-only", of: (run) => run.evaluations },
-  { name: "Cost", kind: "number wide-only", of: (run) => run.cost_usd, text: (run) => dollars(run.cost_usd) },
-  { name: "Minutes", kind: "number wide-only", of: (run) => run.seconds, text: (run) => (run.seconds / 60).toFixed(1) },
-];
+function runColumns(isLive) {
+  return [
+    { name: "Task", of: (run) => run.task, text: (run) => (isLive && run.evaluations ? link(`/run/${run.run}`, {}, run.task) : run.task) },
+    { name: "State", of: (run) => run.state, text: (run) => [run.state, run.reason ? `: ${run.reason}` : "", run.degenerate ? ", degenerate" : "", run.trust && run.trust !== "full" ? ` (${run.trust})` : ""] },
+    { name: "Device", kind: "wide-only", of: (run) => run.device },
+    { name: "Over fastest", kind: "number", of: (run) => run.speedup_fastest ?? null, text: (run) => gain(run, "fastest") },
+    { name: "Over eager", kind: "number", of: (run) => run.speedup_eager ?? null, text: (run) => gain(run, "eager") },
+    { name: "Bits", kind: "number wide-only", of: (run) => run.effective_bits, text: (run) => run.effective_bits?.toFixed(1) },
+    { name: "Own kernels", kind: "number wide-only", of: (run) => run.own_share, text: (run) => (run.own_share === null ? "" : percent(run.own_share)) },
+    { name: "Evaluations", kind: "number wide-only", of: (run) => run.evaluations },
+    { name: "Cost", kind: "number wide-only", of: (run) => run.cost_usd, text: (run) => dollars(run.cost_usd) },
+    { name: "Minutes", kind: "number wide-only", of: (run) => run.seconds, text: (run) => (run.seconds / 60).toFixed(1) },
+  ];
+}
 
 function gain(run, baseline) {
   const value = run[`speedup_${baseline}`] ?? null;
   return value === null ? "" : speedup(value, [run[`speedup_${baseline}_low`], run[`speedup_${baseline}_high`]]);
 }
 
-function numbers(summary) {
+function share(estimate) {
+  return estimate ? `${percent(estimate.value)} (${(100 * estimate.low).toFixed(0)}–${(100 * estimate.high).toFixed(0)})` : "–";
+}
+
+function numbers(summary, seconds) {
   const heads = ["Over", { name: "Geometric mean", kind: "number" }, { name: "Median", kind: "number" },
     ...(summary.baselines[0]?.fast ?? []).map((fast) => ({ name: `fast_${fast.p}`, kind: "number" }))];
   const ratio = (estimate) => (estimate ? speedup(estimate.value, [estimate.low, estimate.high]) : "–");
-  const share = (estimate) => (estimate ? `${percent(estimate.value)} (${(100 * estimate.low).toFixed(0)}–${(100 * estimate.high).toFixed(0)})` : "–");
+  const bits = summary.effective_bits ? `${summary.effective_bits.value.toFixed(1)} bits` : "not known";
   return [
-    el("p", {}, `${share(summary.correctness)} of ${counted(summary.tasks, "task")} solved; ${counted(summary.evaluations, "evaluation")}, ${dollars(summary.cost_usd)}.`),
+    el("p", {}, `${share(summary.correctness)} of ${counted(summary.tasks, "task")} solved; ${counted(summary.evaluations, "evaluation")}, ${dollars(summary.cost_usd)}, ${(seconds / 3600).toFixed(1)} h.`),
     summary.baselines.length ? table("Speed-ups over each baseline", heads, summary.baselines.map((one) => [
       one.baseline === "fastest" ? "fastest baseline" : one.baseline, ratio(one.geometric_mean), ratio(one.median), ...one.fast.map((fast) => share(fast.share))])) : null,
-    el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster. Intervals of 95 % are over tasks."),
+    el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster (KernelBench). Means and medians are over solved tasks. Intervals of 95 % are over tasks."),
+    el("p", { class: "soft" }, `Precision of the winners, median: ${bits}. Device time in own kernels: ${share(summary.own_share)}. Runs refused: ${summary.refused}, failed: ${summary.failed}; winners not fully trusted: ${summary.suspect}.`),
+    summary.degenerate.length ? el("p", { class: "soft" }, `A trivial answer passes these tasks, which are not counted: ${summary.degenerate.join(", ")}.`) : null,
   ];
+}
+
+function distribution(suite) {
+  const most = Math.max(1, ...suite.distribution.map((range) => range.count));
+  return table("Runs in each range of speed-ups", ["Range", { name: "Runs", kind: "number" }, ""], suite.distribution.map((range) => [
+    range.label, range.count, el("meter", { "aria-label": `${range.count} of ${suite.runs.length}`, value: range.count / most })]));
 }
