@@ -1,4 +1,4 @@
-"""Rows of which a ReLU leaves few elements: held to what the others were cut off from."""
+"""Rows of few different numbers: held to the size of what was cut off, or cancelled."""
 
 import torch
 
@@ -34,9 +34,24 @@ def test_what_is_left_of_a_row_is_as_exact_as_other_rows() -> None:
 
 
 def test_a_row_of_many_small_elements_has_a_scale_of_its_own() -> None:
-    expected = _expected(16, 1e-6)
+    torch.manual_seed(0)
+    output = torch.randn(ROWS, 49)
+    output[-1] *= 1e-4
+    expected = expect(output, is_scaled=True, memory=HostMemory())
     assert not _matches(expected, 2e-7)
-    assert _matches(expected, 2e-11)
+    assert _matches(expected, 2e-9)
+
+
+def test_a_channel_of_one_number_is_held_to_the_size_of_the_others() -> None:
+    """What inputs of zeros give of biases: 17 bits of each product are 17 bits of the result."""
+    torch.manual_seed(0)
+    bias, weight = torch.rand(96), torch.randn(64, 96)
+    weight[0] -= (weight[0] @ bias) * bias / bias.square().sum()  # its terms cancel
+    cut = weight * (1 + 2.0**-17 * torch.randn(64, 96).sign())
+    seen = [(w @ bias).view(1, 64, 1, 1).expand(2, 64, 9, 9) for w in (weight, cut)]
+    expected = expect(seen[0].contiguous(), is_scaled=True, memory=HostMemory())
+    assert matches(seen[1].contiguous(), expected, TOLERANCE)
+    assert not matches(torch.zeros(2, 64, 9, 9), expected, TOLERANCE)
 
 
 def test_two_ways_to_compute_a_norm_with_relu_agree_in_every_draw() -> None:

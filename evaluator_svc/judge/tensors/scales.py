@@ -21,8 +21,15 @@ _SCALE_FLOOR: Final = 1e-6
 """Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
 
 _FEW_FLOOR: Final = 0.25
-"""The same of a row with fewer than `MIN_GROUP` elements that are not zero, as behind a ReLU: what
-is left of them may be next to nothing, but was rounded where the others were cut off."""
+"""The same of a row with fewer than `MIN_GROUP` different numbers that are not zero. Behind a ReLU
+what is left may be next to nothing, but was rounded where the others were cut off. A channel of
+what follows from biases alone is one number, and where that cancels, its terms did not."""
+
+_ALIKE: Final = 2.0**-23
+"""Difference of numbers that rounding may have told apart, in units of the whole output's scale."""
+
+_SAMPLED: Final = 64
+"""Elements of a row, apart from each other, that tell whether it may hold few different numbers."""
 
 _FEW_ELEMENTS: Final = 1 << 22
 """Most elements that are counted with temporaries."""
@@ -72,16 +79,23 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
     whole = math.sqrt(square)
     floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
     if not groups.is_columns and least < _FEW_FLOOR * whole:
-        _raise_few(scale, lines, _FEW_FLOOR * whole)
+        _raise_few(scale, lines, whole)
     return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
 
 
-def _raise_few(scale: torch.Tensor, lines: torch.Tensor, floor: float) -> None:
-    """Raise the scales of rows with few elements that are not zero to a floor."""
-    small = (scale < floor).nonzero().flatten()
-    for rows in torch.split(small, max(_FEW_ELEMENTS // lines.shape[1], 1)):
-        few = lines[rows].float().count_nonzero(dim=1) < MIN_GROUP
-        scale[rows[few]] = floor
+def _raise_few(scale: torch.Tensor, lines: torch.Tensor, whole: float) -> None:
+    """Raise the scales of rows that hold few different numbers to a floor."""
+    length = lines.shape[1]
+    small = (scale < _FEW_FLOOR * whole).nonzero().flatten()
+    for rows in torch.split(small, max(_FEW_ELEMENTS // length, 1)):
+        some = rows[_hold_few(lines[rows, :: max(length // _SAMPLED, 1)], whole)]
+        scale[some[_hold_few(lines[some], whole)]] = _FEW_FLOOR * whole
+
+
+def _hold_few(rows: torch.Tensor, whole: float) -> torch.Tensor:
+    """Return which rows hold few different numbers; rounding makes none."""
+    steps = rows.float().sort(dim=1).values.diff(dim=1)
+    return (steps > _ALIKE * whole).sum(dim=1) < MIN_GROUP
 
 
 def _norms(lines: torch.Tensor, axis: int) -> torch.Tensor:
