@@ -155,6 +155,8 @@ def _tolerance_text(admission: Admission) -> str:
         text += "; its own result stands for the exact one"
     if derivation.tf32_noise:
         text += f"; TF32 costs {derivation.tf32_noise:.1e}"
+    if derivation.split_noise:
+        text += f"; operands in two bfloat16 parts cost {derivation.split_noise:.1e}"
     if derivation.tightened_by:
         text += f"; tightened until {derivation.tightened_by} fails"
     return text

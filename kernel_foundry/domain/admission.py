@@ -185,6 +185,8 @@ class ToleranceDerivation:
     ceiling: float
     tf32_noise: float = 0.0
     """What TF32 costs, where the task allows it."""
+    split_noise: float = 0.0
+    """What operands in two parts of bfloat16 cost, in tasks of float32."""
     tightened_by: str = ""
     """The trivial answer that the tolerance was tightened to refuse; empty: it was not."""
     workload: str = ""

@@ -1,5 +1,6 @@
-"""What a task gets that allows TF32, as far as it can be seen without a GPU."""
+"""What products of fewer bits cost: TF32 where a task allows it, and split operands anywhere."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,8 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.tolerance import granted, measure, tf32_noise
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.reference.tf32 import Tf32Operands, tf32_allowed
+from evaluator_svc.judge.reference.cut_operands import TF32_LOST_BITS, CutOperands
+from evaluator_svc.judge.reference.tf32 import tf32_allowed
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task, prepare
 
@@ -31,6 +33,36 @@ def forward(self, x):
     rows=16,
     cols=16,
 )
+
+
+ATTENTION = make_task(
+    """
+def forward(self, q, k, v):
+    return torch.softmax(q @ k.mT / 4, dim=-1) @ v
+""",
+    inputs="[torch.randn(4, rows, cols) for _ in range(3)]",
+    rows=64,
+    cols=32,
+)
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    product: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> torch.Tensor:
+    """Return what the task computes, by another way to multiply."""
+    return product(torch.softmax(product(q, k.mT) / 4, dim=-1), v)
+
+
+def in_parts(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the product by a high and a low part in bfloat16 of each operand."""
+    (a_high, a_low), (b_high, b_low) = (
+        (t.bfloat16().float(), (t - t.bfloat16().float()).bfloat16().float()) for t in (a, b)
+    )
+    return a_high @ b_high + (a_high @ b_low + a_low @ b_high)
 
 
 def input_set(task: Task, *, tf32: bool) -> InputSet:
@@ -68,6 +100,19 @@ def test_a_rounded_product_is_inside_and_a_float32_one_too() -> None:
     assert ((rounded(a) @ rounded(b) - expected).abs() > bound * strict / tolerance).any()
 
 
+def test_operands_in_two_parts_are_inside_where_their_errors_grow() -> None:
+    """Scores of attention are added up in an exponent: 17 bits of each are fewer of the result."""
+    drawn = input_set(ATTENTION, tf32=False)
+    derivation = measure([drawn])
+    expected = drawn.expected()[0]
+    error = (attention(*drawn.inputs, product=in_parts) - expected).abs()
+    scale = expected.abs() + expected.square().mean(-1, keepdim=True).sqrt()
+    cost = float((error / scale).max())
+    assert cost < granted(derivation) <= 1e-4
+    assert cost / 2 < derivation.split_noise < 4 * cost
+    assert derivation.safety * derivation.noise < cost
+
+
 def test_without_a_product_tf32_costs_nothing() -> None:
     task = make_task(SOFTMAX)
     assert tf32_noise(input_set(task, tf32=True)) == 0.0
@@ -78,7 +123,7 @@ def test_without_a_product_tf32_costs_nothing() -> None:
 def test_operands_are_cut_to_ten_bits_and_a_bias_is_not() -> None:
     fine = torch.full((1, 1), 1.0 + 2**-11)
     bias = torch.tensor([2**-20])
-    with Tf32Operands():
+    with CutOperands(TF32_LOST_BITS):
         assert (fine @ torch.ones(1, 1)).item() == 1.0
         linear = torch.nn.functional.linear(torch.ones(1, 1), torch.zeros(1, 1), bias)
     assert linear.item() == 2**-20

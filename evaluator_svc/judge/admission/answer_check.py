@@ -189,6 +189,7 @@ def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemor
         derivation,
         noise=max(d.noise for d in measured),
         tf32_noise=max(d.tf32_noise for d in measured),
+        split_noise=max(d.split_noise for d in measured),
     )
     bound = granted(derivation)
     shares = _output_shares(prepared, memory, bound)

@@ -3,8 +3,9 @@
 The reference is computed in float64, then in its own formats, once as it stands and twice with
 every operator's result moved by up to one rounding error of its format (Monte Carlo arithmetic),
 which is what another order of the same operations does. Where float64 is not possible, the
-reference's own result is used instead, and the tolerance is wider. Where TF32 is allowed, its error
-counts too. `answer_check.py` checks that no trivial answer passes with the result.
+reference's own result is used instead, and the tolerance is wider. In tasks of float32 the error of
+products whose operands are split into two parts of bfloat16 counts too, and that of TF32 where it
+is allowed. `answer_check.py` checks that no trivial answer passes with the result.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,11 @@ from evaluator_svc.judge.comparison.rounding_noise import (
     one_run_tells,
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.reference.tf32 import Tf32Operands
+from evaluator_svc.judge.reference.cut_operands import (
+    SPLIT_LOST_BITS,
+    TF32_LOST_BITS,
+    CutOperands,
+)
 from evaluator_svc.judge.tensors.scales import group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.errors import TaskInvalidError
@@ -39,12 +44,15 @@ _FLOOR: Final = {
 times, for a neighbour among 8 bits; far less than what float16 or TF32 inside a float32 task costs
 (1e-3)."""
 
-_TF32_SAFETY: Final = 2.0
-"""Multiple of what TF32 costs, which hardly depends on the algorithm: operands are cut at worst,
-and that is what is measured."""
+_CUT_SAFETY: Final = 2.0
+"""Multiple of what cut operands cost, which hardly depends on the algorithm: what is measured is
+the least exact way."""
 
 _TF32_CEILING: Final = 5e-2
 """As for float16, which has as many bits of mantissa."""
+
+_SPLIT_CEILING: Final = 1e-4
+"""Most that is granted for the sake of split operands: half of what a product in TF32 costs."""
 
 _WHOLE_ELEMENTS: Final = 1 << 30
 """Elements of inputs and outputs up to which all of them are computed in float64: 8 GB."""
@@ -87,6 +95,7 @@ def measure(
         floor=_FLOOR[dtype],
         ceiling=CEILING[dtype],
         tf32_noise=max(tf32_noise(input_set) for input_set in sets) if has_tf32 else 0.0,
+        split_noise=max(split_noise(s) for s in sets) if dtype is torch.float32 else 0.0,
         workload=workload,
         inexact_because=inexact_because,
     )
@@ -95,7 +104,8 @@ def measure(
 def granted(derivation: ToleranceDerivation) -> float:
     """Return the tolerance that follows from a derivation, in two digits."""
     bound = derivation.safety * derivation.noise
-    bound = min(max(bound, derivation.floor), derivation.ceiling)
+    split = min(_CUT_SAFETY * derivation.split_noise, _SPLIT_CEILING)
+    bound = min(max(bound, derivation.floor, split), derivation.ceiling)
     return float(f"{max(bound, _tf32_bound(derivation)):.1e}")
 
 
@@ -105,7 +115,7 @@ def least(derivation: ToleranceDerivation) -> float:
 
 
 def _tf32_bound(derivation: ToleranceDerivation) -> float:
-    return min(_TF32_SAFETY * derivation.tf32_noise, _TF32_CEILING)
+    return min(_CUT_SAFETY * derivation.tf32_noise, _TF32_CEILING)
 
 
 def tf32_noise(input_set: InputSet) -> float:
@@ -114,10 +124,19 @@ def tf32_noise(input_set: InputSet) -> float:
     Both as PyTorch uses it here, which may be in no product of this task, and as a candidate may
     use it in each of them.
     """
-    expected = input_set.expected()
-    with Tf32Operands():
-        cut = input_set.run(dtype=torch.float32)
-    return max(_distance(cut, expected), _distance(input_set.run(), expected))
+    used = _distance(input_set.run(), input_set.expected())
+    return max(_cut_noise(input_set, TF32_LOST_BITS), used)
+
+
+def split_noise(input_set: InputSet) -> float:
+    """Return how far operands in two parts of bfloat16 move the outputs, in the same units."""
+    return _cut_noise(input_set, SPLIT_LOST_BITS)
+
+
+def _cut_noise(input_set: InputSet, lost_bits: int) -> float:
+    with CutOperands(lost_bits) as cut:
+        outputs = input_set.run(dtype=torch.float32)
+    return _distance(outputs, input_set.expected()) if cut.has_cut else 0.0
 
 
 def _fitting(input_set: InputSet) -> InputSet:
