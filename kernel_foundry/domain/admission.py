@@ -261,6 +261,8 @@ class Admission:
     ignores_mode: bool = False
     """Whether the module computes the same in training and in evaluation mode; False where that is
     not known."""
+    products_cancel: bool = False
+    """Whether sums of its products cancel on ordinary inputs, so that errors of terms show."""
     stages: tuple[StageTime, ...] = ()
     """Where the time went: loading, answers, value_ranges, graph, compile, baselines, generated,
     redundancies."""

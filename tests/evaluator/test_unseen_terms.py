@@ -124,6 +124,11 @@ def test_results_that_are_not_rounded_to_nearest_are_suspect() -> None:
         pytest.param(admission(outputs=1, rounding="float16"), SINGLE, id="a task of 16 bits"),
         pytest.param(admission(outputs=4096), SINGLE, id="errors that show"),
         pytest.param(
+            dataclasses.replace(admission(outputs=4096, ranges=()), products_cancel=True),
+            SINGLE,
+            id="of inputs that have both signs as they are",
+        ),
+        pytest.param(
             admission(outputs=1),
             ObjectFacts(uses_matrix_units=True, matrix_formats=("float64",)),
             id="float64 on matrix units",

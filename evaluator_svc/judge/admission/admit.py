@@ -33,6 +33,7 @@ from evaluator_svc.judge.baselines import (
 )
 from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
 from evaluator_svc.judge.comparison.task_check import refusals_of_check
+from evaluator_svc.judge.graph.cancelling_products import products_cancel
 from evaluator_svc.judge.graph.mode import ignores_mode
 from evaluator_svc.judge.graph.redundancy import find_redundancies
 from evaluator_svc.judge.inputs.input_set import InputSet
@@ -125,7 +126,7 @@ def admit_task(
                     prepared if is_admitted else (), answers.tolerance, ADMISSION_SEEDS[0]
                 )
                 smallest = next(iter(value_ranges), None)
-                at = next((item for item in prepared if item.workload.name == smallest), None)
+                at = next((i for i in prepared if i.workload.name == smallest), None)
                 settle_exact(answers, at, value_ranges.get(smallest or "", ()), memory)
             accepted = answers.degeneracies if task.admit_degenerate else []
             found = _Findings(
@@ -133,8 +134,7 @@ def admit_task(
                 warnings=[*_cast(task, prepared), *_conditioning(answers), *answers.warnings],
             )
             if is_admitted:
-                ranges = value_ranges.get(smallest or "", ())
-                found.warnings += _unvaried(at or prepared[0], ranges)
+                found.warnings += _unvaried(at or prepared[0], value_ranges.get(smallest or "", ()))
             with stages.stage("graph"):
                 workloads, programs = [], []
                 for item in prepared:
@@ -145,6 +145,7 @@ def admit_task(
                     # It holds its inputs and weights.
                     programs.append(None if item.is_large else program)
                 is_mode_ignored = _ignores_mode(prepared, workloads)
+                is_cancelling = _products_cancel(prepared)
             with stages.stage("redundancies"):
                 redundancies = _redundancies(prepared, programs)
                 del program, programs
@@ -211,6 +212,7 @@ def admit_task(
         rounding=dtype_name(narrowest(item.module.rounding for item in prepared)),
         redundancies=redundancies,
         ignores_mode=is_mode_ignored,
+        products_cancel=is_cancelling,
         stages=stages.times(),
     )
 
@@ -270,6 +272,11 @@ def _redundancies(
         return ()
     seeds = (ADMISSION_SEEDS[0], ADMISSION_SEEDS[1])
     return find_redundancies(prepared[min(small)[1]], program, seeds)
+
+
+def _products_cancel(prepared: Sequence[PreparedWorkload]) -> bool:
+    smallest = min(prepared, key=lambda item: item.size_bytes)
+    return products_cancel(smallest.shared_set(ADMISSION_SEEDS[0]))
 
 
 def _ignores_mode(

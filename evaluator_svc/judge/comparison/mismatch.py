@@ -30,6 +30,9 @@ _FACTOR_SPREAD: Final = 1e-3
 _NO_FACTOR: Final = 4e-3
 """A factor this close to 1 is no forgotten scale, but values cut to 8 bits or more."""
 
+_FEW: Final = 16
+"""Fewer wrong elements that are close keep to a border by chance."""
+
 _PRECISION_RATIO: Final = 0.03
 """Largest error, in units of the row's scale, that lower precision (8 bits) explains."""
 
@@ -218,6 +221,8 @@ def _transposed(mismatch: Mismatch) -> Finding | None:
 
 
 def _borders(mismatch: Mismatch) -> Finding | None:
+    if mismatch.mismatch_count < _FEW and _precision(mismatch) is not None:
+        return None  # where so few are beyond a tolerance is chance
     return border_finding(mismatch.name, mismatch.wrong(), _counts(mismatch))
 
 

@@ -250,8 +250,10 @@ def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, whe
     comparison = output.comparisons[0]
     name = draw.output_slots[output.output].name
     count, what = comparison.mismatch_count, "wrong"
-    if value_range.distribution is Distribution.LEVEL:
-        count, what = comparison.nan_count + comparison.inf_count, "no number"
+    no_numbers = comparison.nan_count + comparison.inf_count
+    if no_numbers == count or value_range.distribution is Distribution.LEVEL:
+        count, what = no_numbers, "no number"
+    where += f", which are up to {_largest_input(draw, output.seed):.2g} in size"
     return Finding(
         kind=FindingKind.VALUE_RANGE,
         severity=Severity.ERROR if value_range.is_binding else Severity.WARNING,
@@ -268,6 +270,19 @@ def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, whe
         ),
         hint=_HINTS.get(value_range.distribution.value, ""),
     )
+
+
+def _largest_input(draw: SharedDraw, seed: int) -> float:
+    """Return the largest magnitude among the finite numbers of a seed's inputs; 0 without any."""
+    with draw.call_set(seed, None) as reference:
+        return max(
+            (
+                float(tensor.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max())
+                for tensor in reference.inputs
+                if tensor.is_floating_point() and tensor.numel()
+            ),
+            default=0.0,
+        )
 
 
 _WORDS = {
@@ -314,17 +329,26 @@ _WORDS = {
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
-    " parameter among its `constants`."
+    " parameter among its `constants`. Where single terms outweigh all others, errors of parts with"
+    " few bits average out no longer."
+)
+_RANGE = (
+    "Keep the range of float32 and all bits of each term: parts in float16 overflow beyond 65504,"
+    " unless each row is scaled by a power of two, and exp2f(fma(s, c, -m * c)) exceeds one where s"
+    " is large; exp2f((s - m) * c) does not."
 )
 _HINTS = {
-    "large": "Subtract the maximum before exp, and keep sums and squares from overflowing.",
+    "large": (
+        "Subtract the maximum before exp, and keep sums and squares from overflowing; parts in"
+        " float16 overflow beyond 65504, unless each row is scaled by a power of two."
+    ),
     "offset": "Subtract the mean before squaring, and sum in float32 at least.",
     "non_finite": "Leave out what is no number where the reference does.",
     "zeros": "Guard divisions and logarithms as the reference does.",
     "sparse": "Leave out no work because inputs look like zeros.",
     "signs": "Keep all bits of each term: sums may cancel.",
-    "magnitudes": "Keep the range of float32 and all bits of each term.",
-    "integers": "Keep all 24 bits of each term.",
+    "magnitudes": _RANGE,
+    "integers": _RANGE,
     "powers": "Compute in float32 whatever the inputs are.",
     "outliers": "Look at every element: a sample of a row does not tell its largest.",
     "few": "Leave out no work because inputs look like zeros.",

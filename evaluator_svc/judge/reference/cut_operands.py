@@ -16,7 +16,7 @@ SPLIT_LOST_BITS: Final = 7
 many cost a little more than three products of such parts do: 5.3e-5 against 3.8e-5 in attention,
 1.8e-5 against 1.6e-5 in a product of 1024 terms."""
 
-_CUT_OPERATORS: Final = frozenset(
+PRODUCT_OPERATORS: Final = frozenset(
     {
         "mm",
         "bmm",
@@ -55,7 +55,7 @@ class CutOperands(OperatorMode):
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator on cut operands where it is a product."""
-        if operator_name(func) in _CUT_OPERATORS:
+        if operator_name(func) in PRODUCT_OPERATORS:
             self.has_cut = True
             args = tree_map(self._cut, args)
         return func(*args, **kwargs)

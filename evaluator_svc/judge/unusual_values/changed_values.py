@@ -233,11 +233,16 @@ def _sparse(tensor: torch.Tensor) -> torch.Tensor:
     return sparse.reshape(tensor.shape)
 
 
-def _signs(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor with random signs; itself where both signs are common already."""
+def has_both_signs(tensor: torch.Tensor) -> bool:
+    """Return whether so many elements have either sign that sums of them cancel."""
     negative = sum(int((part < 0).sum()) for part in parts_of(tensor))
     positive = sum(int((part > 0).sum()) for part in parts_of(tensor))
-    if min(negative, positive) >= _MIXED_SHARE * tensor.numel():
+    return min(negative, positive) >= _MIXED_SHARE * tensor.numel()
+
+
+def _signs(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor with random signs; itself where both signs are common already."""
+    if has_both_signs(tensor):
         return tensor
     generator = generator_of(tensor)
     return by_block(tensor, lambda values: values * random_signs(values, generator))

@@ -45,7 +45,7 @@ def hidden_because(admission: Admission, workload: str) -> str:
     outputs = sum(math.prod(t.shape) for t in here.tensors if t.role is TensorRole.OUTPUT)
     if max(products) >= _AVERAGED * outputs:
         return f"{max(products)} products are averaged into {outputs} outputs"
-    if not any(map(_cancels, admission.workloads)):
+    if not admission.products_cancel and not any(map(_cancels, admission.workloads)):
         return "the reference takes no inputs on which sums cancel"
     return ""
 
