@@ -134,7 +134,8 @@ def split_noise(input_set: InputSet) -> float:
 
 
 def _cut_noise(input_set: InputSet, lost_bits: int) -> float:
-    with CutOperands(lost_bits) as cut:
+    cut = CutOperands(lost_bits)
+    with cut:
         outputs = input_set.run(dtype=torch.float32)
     return _distance(outputs, input_set.expected()) if cut.has_cut else 0.0
 

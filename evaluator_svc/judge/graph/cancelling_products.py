@@ -18,7 +18,8 @@ def products_cancel(input_set: InputSet) -> bool:
     Raises:
         TaskInvalidError: the reference raises.
     """
-    with _Signs() as signs:
+    signs = _Signs()
+    with signs:
         input_set.run()
     return signs.seen == {True}
 

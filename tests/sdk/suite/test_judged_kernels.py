@@ -132,7 +132,7 @@ def test_one_command_judges_them_all(
     assert sorted(found["verdicts"]) == ["level1_19_ReLU", "level1_20_GELU", "wrong"]
     assert found["verdicts"]["level1_19_ReLU"]["trust"] == "foreign"
     assert (out / "eval_results_level1.json").exists()
-    assert "level1_19_ReLU" in (out / "report.html").read_text()
+    assert f"{kernels.name} on {tasks.name}: " in (out / "report.html").read_text()
 
 
 def test_what_was_judged_before_a_kill_is_not_judged_again(
