@@ -2,12 +2,13 @@
 
 import click
 
-from archive_svc.app import serve
+from archive_svc.archive import LocalArchive
+from archive_svc.service import archive_service
 from kernel_foundry import paths
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.process import child_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
-from kernel_foundry.rpc.server import GRACE_S
+from kernel_foundry.rpc.server import GRACE_S, serve
 
 
 @click.command()
@@ -24,10 +25,12 @@ def main(
     listen: str, store: str, grace: float, security: ServerSecurity, metrics: Metrics | None
 ) -> None:
     """Serve the archive until SIGTERM or SIGINT."""
-    serving = serve(
-        listen=listen, store_url=store, grace_s=grace, security=security, metrics=metrics
-    )
-    run(serving, "archive")
+
+    async def serving() -> None:
+        services = [archive_service(LocalArchive(store))]
+        await serve(services, listen, grace_s=grace, security=security, metrics=metrics)
+
+    run(serving(), "archive")
 
 
 if __name__ == "__main__":

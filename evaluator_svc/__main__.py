@@ -8,12 +8,13 @@ import os
 
 import click
 
-from evaluator_svc.app import serve
+from evaluator_svc.evaluator import LocalEvaluator
+from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.process import child_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
-from kernel_foundry.rpc.server import GRACE_S
+from kernel_foundry.rpc.server import GRACE_S, serve
 
 
 @click.command()
@@ -50,10 +51,12 @@ def main(
         threads=settings.threads if threads is None else threads,
         unsafe_no_sandbox=unsafe_no_sandbox or settings.unsafe_no_sandbox,
     )
-    serving = serve(
-        listen=listen, settings=settings, grace_s=grace, security=security, metrics=metrics
-    )
-    run(serving, "evaluator")
+
+    async def serving() -> None:
+        services = [evaluator_service(LocalEvaluator(settings))]
+        await serve(services, listen, grace_s=grace, security=security, metrics=metrics)
+
+    run(serving(), "evaluator")
 
 
 if __name__ == "__main__":

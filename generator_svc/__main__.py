@@ -4,12 +4,14 @@ from pathlib import Path
 
 import click
 
-from generator_svc.app import serve
+from generator_svc.assembly import assemble
+from generator_svc.experience_service import experience_service
+from generator_svc.service import generator_service
 from kernel_foundry import paths
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.process import child_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
-from kernel_foundry.rpc.server import GRACE_S
+from kernel_foundry.rpc.server import GRACE_S, serve
 
 
 @click.command()
@@ -50,16 +52,13 @@ def main(
     metrics: Metrics | None,
 ) -> None:
     """Serve the generator until SIGTERM or SIGINT."""
-    serving = serve(
-        listen=listen,
-        store_url=store_url,
-        exchanges=exchanges,
-        prompts=prompts,
-        grace_s=grace,
-        security=security,
-        metrics=metrics,
-    )
-    run(serving, "generator")
+
+    async def serving() -> None:
+        parts = assemble(store_url=store_url, exchanges=exchanges, prompts=prompts)
+        services = [generator_service(parts.generator), experience_service(parts.experience)]
+        await serve(services, listen, grace_s=grace, security=security, metrics=metrics)
+
+    run(serving(), "generator")
 
 
 if __name__ == "__main__":
