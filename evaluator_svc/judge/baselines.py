@@ -6,12 +6,11 @@ draw. On a GPU all their work goes to the stream that is measured, torch's curre
 """
 
 import math
-import os
 import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -51,28 +50,6 @@ _MOST_ROUNDS: Final = 5
 
 _CAPTURE_WARMUP_CALLS: Final = 3
 """Libraries choose algorithms and workspaces in their first calls, which no graph can hold."""
-
-
-@contextmanager
-def compilers(device: torch.device, *, at_once: bool) -> Iterator[None]:
-    """While active, torch.compile may use as many compilers as there are cores.
-
-    Their start takes seconds, so begin well before they are needed, and only for what has many
-    kernels. They are ended afterwards, for they would disturb timings; everywhere else the judge
-    compiles in its own process.
-    """
-    from torch._inductor import async_compile, config
-
-    if not at_once:
-        yield
-        return
-    with config.patch(compile_threads=len(os.sched_getaffinity(0))):
-        if device.type == "cuda":
-            async_compile.AsyncCompile.warm_pool()
-        try:
-            yield
-        finally:
-            async_compile.shutdown_compile_workers()
 
 
 class BaselineFailedError(Exception):

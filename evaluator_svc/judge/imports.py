@@ -8,10 +8,9 @@ def import_ahead(*, with_compiler: bool) -> None:
         with_compiler: Whether torch.compile will be used, beside the tracing for operator graphs.
     """
     import torch._dynamo
-    import torch._inductor.async_compile
-    import torch._inductor.config
     import torch.export._trace
     import torch.fx.experimental.symbolic_shapes
 
     if with_compiler:
+        import torch._inductor.async_compile
         import torch._inductor.compile_fx  # noqa: F401

@@ -105,9 +105,9 @@ def _workloads(device: DeviceSpec, runner_bytes: int) -> tuple[OwnWorkload, ...]
         most_bytes = min(int(_MEMORY_SHARE_ON_GPU * device.memory_bytes), _MOST_BYTES_ON_GPU)
         streamed = max(streamed, most_bytes // 4)
     return (
-        OwnWorkload(name="memory", floats=_whole(streamed)),
-        OwnWorkload(name="plain", floats=_whole(streamed)),
-        OwnWorkload(name="read", floats=_whole(streamed)),
+        OwnWorkload(name="memory", floats=_whole(streamed), is_streamed=True),
+        OwnWorkload(name="plain", floats=_whole(streamed), is_streamed=True),
+        OwnWorkload(name="read", floats=_whole(streamed), is_streamed=True),
         # Input and output of both sets together fill half of the cache.
         OwnWorkload(name="cache", floats=_whole(cache_floats // 8)),
         OwnWorkload(name="compute", floats=lanes),

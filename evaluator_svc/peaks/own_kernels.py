@@ -55,6 +55,8 @@ class OwnWorkload:
     name: str
     floats: int
     """Elements of the input `x` and of the output `out`."""
+    is_streamed: bool = False
+    """Whether that is more than any cache holds: one set of both will do."""
 
     @property
     def size_bytes(self) -> int:
@@ -93,18 +95,21 @@ class OwnKernels:
     def __init__(self, site: DeviceSite, runner: ChildProcess) -> None:
         self._runner = runner
         self._is_shared = site.shares_cores
+        self._files: dict[int, int] = {}
+        """Descriptors of buffers by their size."""
 
     @contextmanager
     def opened(self, workload: OwnWorkload) -> Iterator[None]:
-        """Hold a workload's buffers, all zeros, with one run done on them."""
-        drawn = _buffers(workload, is_shared=self._is_shared)
+        """Hold a workload's buffers, of zero inputs, with one run done on them."""
+        drawn = self._buffers(workload)
         try:
             ran = run(self._runner, drawn, seconds=_SECONDS)
         finally:
             drawn.close()
         if isinstance(ran, CandidateFailure):
             raise _lost(ran)
-        pool = PoolRequest(workload=workload.name, wanted_bytes=0, limit_bytes=1 << 62)
+        limit_bytes = 0 if workload.is_streamed else 1 << 62
+        pool = PoolRequest(workload=workload.name, wanted_bytes=0, limit_bytes=limit_bytes)
         self._ask(pool, PoolReady)
         yield
         self._ask(DropRequest(workload=workload.name), DoneReply)
@@ -121,6 +126,38 @@ class OwnKernels:
             call_count=len(timed.samples_ns) + timed.warmup_count,
             wall_ns=wall_ns,
         )
+
+    def close(self) -> None:
+        """Give the buffers back."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files.clear()
+
+    def _buffers(self, workload: OwnWorkload) -> DrawnInputs:
+        """A buffer as the judge would share it: one seed, one slot for each run.
+
+        Workloads of one size have the same, whose pages are there from the second one on. Device
+        memory cannot be had here; a draw without any buffer is memory of the runner's own.
+        """
+        size = -(-workload.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        places = (("x", TensorRole.INPUT, 0), ("out", TensorRole.OUTPUT, size))
+        slots = tuple(
+            TensorSlot(
+                name=name,
+                role=role.value,
+                dtype="float32",
+                shape=(workload.floats,),
+                size_bytes=workload.size_bytes,
+                offsets=(offset,),
+            )
+            for name, role, offset in places
+        )
+        draw = Draw(draw=0, workload=workload.name, size_bytes=2 * size, slots=slots, seed_count=1)
+        if not self._is_shared:
+            return DrawnInputs(draw=draw, descriptors=())
+        if draw.size_bytes not in self._files:
+            self._files[draw.size_bytes] = _zeros(draw.size_bytes)
+        return DrawnInputs(draw=draw, descriptors=(os.dup(self._files[draw.size_bytes]),))
 
     def _ask(self, message: object, expected: type[T], *, descriptors: tuple[int, ...] = ()) -> T:
         answer = ask_candidate(
@@ -160,7 +197,9 @@ def own_kernels(
         loaded = load(runner, request, built.codes)
         if isinstance(loaded, CandidateFailure):
             raise _lost(loaded)
-        yield OwnKernels(site, runner)
+        kernels = OwnKernels(site, runner)
+        stack.callback(kernels.close)
+        yield kernels
 
 
 def _built(
@@ -185,30 +224,11 @@ def _built(
     return parsed, built
 
 
-def _buffers(workload: OwnWorkload, *, is_shared: bool) -> DrawnInputs:
-    """A buffer of zeros as the judge would share it: one seed, one slot for each run.
-
-    Device memory cannot be had here; a draw without any buffer is memory of the runner's own.
-    """
-    size = -(-workload.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    slots = tuple(
-        TensorSlot(
-            name=name,
-            role=role.value,
-            dtype="float32",
-            shape=(workload.floats,),
-            size_bytes=workload.size_bytes,
-            offsets=(offset,),
-        )
-        for name, role, offset in (("x", TensorRole.INPUT, 0), ("out", TensorRole.OUTPUT, size))
-    )
-    draw = Draw(draw=0, workload=workload.name, size_bytes=2 * size, slots=slots, seed_count=1)
-    if not is_shared:
-        return DrawnInputs(draw=draw, descriptors=())
+def _zeros(size_bytes: int) -> int:
     descriptor = os.memfd_create("own-kernels", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, 2 * size)
+    os.ftruncate(descriptor, size_bytes)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    return DrawnInputs(draw=draw, descriptors=(descriptor,))
+    return descriptor
 
 
 def _lost(failure: CandidateFailure) -> ProcessLostError:

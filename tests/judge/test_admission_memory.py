@@ -11,7 +11,6 @@ from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.admission import screening, tolerance
 from evaluator_svc.judge.admission.answer_check import AnswerCheck, check_answers
-from evaluator_svc.judge.comparison import rounding_noise
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.reference import formats
@@ -54,7 +53,8 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tolerance, "_ROW_ELEMENTS", BLOCK)
     monkeypatch.setattr(formats, "_PART_ELEMENTS", BLOCK)
     monkeypatch.setitem(relative_errors._CHUNK_ELEMENTS, "cpu", BLOCK)  # type: ignore[index]
-    for module in (rounding_noise, scales, screening, tensor_parts):
+    monkeypatch.setattr(scales, "_CACHED_ELEMENTS", BLOCK)
+    for module in (scales, screening, tensor_parts):
         monkeypatch.setattr(module, "CHUNK_ELEMENTS", BLOCK)
 
 

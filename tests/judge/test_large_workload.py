@@ -96,7 +96,7 @@ def test_work_in_pieces_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
     distance = tolerance._distance((tensor,), (tensor.double() * 1.01,))
 
     monkeypatch.setattr(scales, "CHUNK_ELEMENTS", 700)
-    monkeypatch.setattr(rounding_noise, "CHUNK_ELEMENTS", 700)
+    monkeypatch.setattr(scales, "_CACHED_ELEMENTS", 700)
     with noise:
         moved = tensor * 1.0
 

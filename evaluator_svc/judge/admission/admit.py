@@ -28,11 +28,11 @@ from evaluator_svc.judge.baselines import (
     GRAPH,
     BaselineFailedError,
     compile_seconds,
-    compilers,
     settled_baseline,
 )
 from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
 from evaluator_svc.judge.comparison.task_check import refusals_of_check
+from evaluator_svc.judge.compilers import compilers
 from evaluator_svc.judge.graph.cancelling_products import products_cancel
 from evaluator_svc.judge.graph.mode import ignores_mode
 from evaluator_svc.judge.graph.redundancy import find_redundancies
@@ -113,8 +113,11 @@ def admit_task(
         return _refused(task, device, fallback, str(error))
     if changed := changed_kinds(prepared):
         return _refused(task, device, fallback, *changed)
-    # Begun here, for it takes seconds until they are ready.
-    with compilers(memory.torch_device, at_once=any(map(_is_network, prepared))):
+    with compilers(
+        memory.torch_device,
+        are_wanted=COMPILE in baselines,
+        at_once=any(map(_is_network, prepared)),
+    ) as wait_for_compilers:
         with threads_for(prepared), keeping_sets(prepared):
             with stages.stage("answers"):
                 answers = check_answers(task, prepared, memory)
@@ -151,10 +154,13 @@ def admit_task(
                 del program, programs
         timed = [] if found.refusals else [i for i in prepared if not i.workload.held_out]
         with stages.stage("compile"):
-            compiled = []
-            if COMPILE in baselines:
-                compiled = [i for i in timed if _compiles(i, found, note, is_alone=is_alone)]
-            elif timed:
+            wait_for_compilers()
+            compiled = [
+                item
+                for item in timed
+                if COMPILE in baselines and _compiles(item, found, note, is_alone=is_alone)
+            ]
+            if timed and COMPILE not in baselines:
                 found.warnings.append(
                     f"{COMPILE} is not timed, by the evaluator's setting `baselines`: speed-ups are"
                     " over the others"

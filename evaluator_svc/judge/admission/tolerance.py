@@ -28,7 +28,7 @@ from evaluator_svc.judge.reference.cut_operands import (
     TF32_LOST_BITS,
     CutOperands,
 )
-from evaluator_svc.judge.tensors.scales import group_scale, groups_of, row_chunks
+from evaluator_svc.judge.tensors.scales import cached_elements, group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.errors import TaskInvalidError
 
@@ -193,8 +193,9 @@ def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> 
             continue
         groups = groups_of(tuple(e.shape))
         scale, row = group_scale(e).double(), 0
-        parts = zip(row_chunks(groups.lines(a)), row_chunks(groups.lines(e)), strict=True)
-        for x, y in parts:
+        count = cached_elements(a.device)
+        parts = (row_chunks(groups.lines(tensor), count) for tensor in (a, e))
+        for x, y in zip(*parts, strict=True):
             error = (x.double() - y.double()).abs_()
             error /= y.double().abs() + groups.scale_of(scale, row, row + len(y))
             row += len(y)

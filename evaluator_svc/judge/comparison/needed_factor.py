@@ -22,8 +22,13 @@ from evaluator_svc.judge.comparison.rounding_noise import (
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.judge.tensors.scales import group_scale, groups_of
-from evaluator_svc.judge.tensors.tensor_parts import all_finite
+from evaluator_svc.judge.tensors.scales import (
+    cached_elements,
+    group_scale,
+    groups_of,
+    row_chunks,
+)
+from evaluator_svc.judge.tensors.tensor_parts import all_finite, by_cached_part
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
@@ -138,10 +143,10 @@ def _noise(
     """
     if all(o.is_floating_point() and tolerance.is_exact(i) for i, o in enumerate(expected)):
         # Values are moved and nothing is rounded: another order of operations gives the same.
-        return _distances(changed, expected, exact=expected, tolerance=tolerance)
+        return _Distances(changed, expected, tolerance).of(expected)
     known = exact_or_own(changed)
     exact = known.outputs
-    measure = partial(_distances, changed, exact=exact, tolerance=tolerance)
+    measure = _Distances(changed, exact, tolerance).of
     worst = own = measure(expected)
     device = changed.module.device
     scale = UNKNOWN if known.inexact_because else 1.0
@@ -187,44 +192,61 @@ def _compared(
 def _moved(tensor: torch.Tensor, *, generator: torch.Generator, breaks_ties: bool) -> torch.Tensor:
     if not tensor.is_floating_point():
         return tensor
-    sign = torch.rand(tensor.shape, generator=generator, device=tensor.device).sub_(0.5).sign_()
-    # A whole unit: half of one would be rounded away.
     format_ = torch.finfo(tensor.dtype)
-    moved = (tensor.double() * (1.0 + format_.eps * sign.double())).to(tensor.dtype)
-    if breaks_ties:
-        moved = torch.where(tensor == 0, (format_.tiny * sign.double()).to(tensor.dtype), moved)
-    return moved
+
+    def move(part: torch.Tensor) -> torch.Tensor:
+        sign = torch.rand(part.shape, generator=generator, device=part.device).sub_(0.5).sign_()
+        # A whole unit: half of one would be rounded away.
+        moved = (part.double() * (1.0 + format_.eps * sign.double())).to(part.dtype)
+        if breaks_ties:
+            moved = torch.where(part == 0, (format_.tiny * sign.double()).to(part.dtype), moved)
+        return moved
+
+    return by_cached_part(tensor, move)
 
 
-def _distances(
-    changed: InputSet,
-    actual: Sequence[torch.Tensor],
-    *,
-    exact: Sequence[torch.Tensor],
-    tolerance: Tolerance,
-) -> list[float]:
-    """Return how far each output is, in tolerances."""
-    return [
-        _distance(changed, index, a, e, tolerance)
-        for index, (a, e) in enumerate(zip(actual, exact, strict=True))
-    ]
+class _Distances:
+    """How far outputs are from the exact ones, each in tolerances.
 
+    Args:
+        changed: Whose outputs they are.
+        exact: The exact ones.
+        tolerance: That of ordinary inputs.
+    """
 
-def _distance(
-    changed: InputSet, index: int, a: torch.Tensor, e: torch.Tensor, tolerance: Tolerance
-) -> float:
-    if not a.is_floating_point() or not a.numel():
-        # An index that rounding decides is as far as can be.
-        return 0.0 if torch.equal(a, e.to(a.dtype)) else math.inf
-    if not all_finite(a):
-        return math.inf
-    if tolerance.is_exact(index):
-        return 0.0  # nothing is rounded there
-    own, groups = tolerance.of(index), groups_of(tuple(e.shape))
-    error = groups.lines((a.double() - e.double()).abs_())
-    allowed = groups.lines(own.rtol * e.double().abs())
-    is_scaled = changed.module.task.tolerance is None
-    scale = groups.scale_of(group_scale(e).double(), 0, len(error)) if is_scaled else 1.0
-    ratio = error / (allowed + own.atol * scale)
-    dtype = changed.module.output_roundings[index]
-    return SAFETY[dtype] * float(ratio.nan_to_num_(nan=0.0).max())
+    def __init__(
+        self, changed: InputSet, exact: Sequence[torch.Tensor], tolerance: Tolerance
+    ) -> None:
+        self._changed = changed
+        self._exact = exact
+        self._tolerance = tolerance
+        self._scales: dict[int, torch.Tensor] = {}
+        """Of the outputs asked for so far, one for each group of elements."""
+
+    def of(self, actual: Sequence[torch.Tensor]) -> list[float]:
+        """Return the largest distance of each output's elements; infinity where it has no limit."""
+        pairs = zip(actual, self._exact, strict=True)
+        return [self._distance(index, a, e) for index, (a, e) in enumerate(pairs)]
+
+    def _distance(self, index: int, a: torch.Tensor, e: torch.Tensor) -> float:
+        if not a.is_floating_point() or not a.numel():
+            # An index that rounding decides is as far as can be.
+            return 0.0 if torch.equal(a, e.to(a.dtype)) else math.inf
+        if not all_finite(a):
+            return math.inf
+        if self._tolerance.is_exact(index):
+            return 0.0  # nothing is rounded there
+        own, groups = self._tolerance.of(index), groups_of(tuple(e.shape))
+        count, start, largest = cached_elements(a.device), 0, 0.0
+        is_scaled = self._changed.module.task.tolerance is None
+        if is_scaled and index not in self._scales:
+            self._scales[index] = group_scale(e).double()
+        exact, actual = groups.lines(e), groups.lines(a)
+        for part, other in zip(row_chunks(exact, count), row_chunks(actual, count), strict=True):
+            stop = start + len(part)
+            scale = groups.scale_of(self._scales[index], start, stop) if is_scaled else 1.0
+            allowed = own.rtol * part.double().abs() + own.atol * scale
+            ratio = (other.double() - part.double()).abs_() / allowed
+            largest = max(largest, float(ratio.nan_to_num_(nan=0.0).max()))
+            start = stop
+        return SAFETY[self._changed.module.output_roundings[index]] * largest

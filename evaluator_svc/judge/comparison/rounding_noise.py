@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_map
 
 from evaluator_svc.judge.reference.operators import OperatorMode, operator_name, rounds
-from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
+from evaluator_svc.judge.tensors.tensor_parts import by_cached_part
 
 SAFETY: Final = {
     torch.float64: 8.0,
@@ -99,14 +99,7 @@ class RoundingNoise(OperatorMode):
             return value
         if value.device != self._generator.device:
             return value  # a size or an index on the host, on its way to the device
-        if value.numel() <= CHUNK_ELEMENTS or not value.is_contiguous():
-            return self._moved(value)
-        moved = torch.empty_like(value)
-        to, source = moved.view(-1), value.view(-1)
-        for start in range(0, len(source), CHUNK_ELEMENTS):
-            part = slice(start, start + CHUNK_ELEMENTS)
-            to[part] = self._moved(source[part])
-        return moved
+        return by_cached_part(value, self._moved)
 
     def _moved(self, value: torch.Tensor) -> torch.Tensor:
         factor = torch.rand(

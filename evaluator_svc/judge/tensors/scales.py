@@ -13,6 +13,9 @@ import torch
 
 CHUNK_ELEMENTS: Final = 1 << 26
 """Most elements that are worked on with temporaries."""
+_CACHED_ELEMENTS: Final = 1 << 15
+"""The same on a host's core: its own cache holds them, and they are too few for torch to share
+among threads, which would wait for each other more than they work."""
 
 MIN_GROUP: Final = 16
 """Fewest elements with a scale of their own: the scale of a few is as noisy as they are."""
@@ -106,6 +109,11 @@ def _norms(lines: torch.Tensor, axis: int) -> torch.Tensor:
     # Squares may have overflowed, or vanished.
     wide: torch.Tensor = torch.linalg.vector_norm(lines.double(), dim=axis)
     return wide.float()
+
+
+def cached_elements(device: torch.device) -> int:
+    """Return how many elements to work on at a time where each is read more than once."""
+    return _CACHED_ELEMENTS if device.type == "cpu" else CHUNK_ELEMENTS
 
 
 def row_chunks(grouped: torch.Tensor, elements: int | None = None) -> Iterator[torch.Tensor]:

@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS
+from evaluator_svc.judge.tensors.scales import CHUNK_ELEMENTS, cached_elements
 
 LARGE_FACTOR: Final = {
     torch.float16: 8.0,
@@ -33,6 +33,23 @@ def by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor
     for index, part in enumerate(blocks_of(tensor)):
         changed = change(computable(part)).to(tensor.dtype)
         flat[index * BLOCK_ELEMENTS :][: part.numel()] = changed
+    return result
+
+
+def by_cached_part(
+    tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """Return a tensor of which each element was changed to one of the same format.
+
+    `change` sees parts of it in order; of one that is not contiguous, the whole.
+    """
+    count = cached_elements(tensor.device)
+    if tensor.numel() <= count or not tensor.is_contiguous():
+        return change(tensor)
+    result = torch.empty_like(tensor)
+    to = result.view(-1)
+    for index, part in enumerate(torch.split(tensor.view(-1), count)):
+        to[index * count :][: len(part)] = change(part)
     return result
 
 
