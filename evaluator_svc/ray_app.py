@@ -89,6 +89,8 @@ class Replica:
     """The evaluator of one device, with the methods of its service as Ray Serve calls them."""
 
     async def __init__(self, device_class: DeviceClass) -> None:  # type: ignore[misc]
+        from ray import serve
+
         # Ray awaits it, in the event loop of the calls, and counts the replica in afterwards.
         settings = dataclasses.replace(
             EvaluatorSettings.from_environment(os.environ),
@@ -102,7 +104,8 @@ class Replica:
         )
         self._guards = Guards(security, asks_for_tokens=True)
         self._service = evaluator_service(LocalEvaluator(settings))
-        self.carried = CarriedService(self._service, self._guards.interceptors)
+        name = serve.get_replica_context().app_name
+        self.carried = CarriedService(self._service, self._guards.interceptors, name)
         await self._service.prepare()
 
     async def __del__(self) -> None:

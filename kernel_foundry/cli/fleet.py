@@ -136,15 +136,17 @@ def status(as_json: bool, address: str) -> int:
 
 
 @command.command("down")
+@click.argument("applications", nargs=-1, metavar="[APPLICATION]...")
 @_ray_option
-def down(address: str) -> int:
-    """Take a cluster's applications down, each once its calls in flight have ended.
+def down(applications: tuple[str, ...], address: str) -> int:
+    """Take APPLICATIONs (default: all) down, each once its calls in flight have ended.
 
     \b
     kfoundry fleet down
+    kfoundry fleet down h200 --ray head:6379
     """  # noqa: D301  a backspace keeps click from joining the lines
     with closing(RayFleet(address or "auto")) as fleet:
-        fleet.down()
+        fleet.down(applications)
     return 0
 
 

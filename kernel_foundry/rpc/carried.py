@@ -13,7 +13,8 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import InvalidArgumentError, ServiceUnavailableError
+from kernel_foundry.rpc.connection import APPLICATION_KEY
 from kernel_foundry.rpc.interceptor import abort
 from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
 from kernel_foundry.rpc.server import Service
@@ -48,11 +49,17 @@ class CarriedService:
     Args:
         service: The service; whoever makes this calls its `prepare` and `close`.
         interceptors: What each call passes, in this order.
+        application: What its carrier calls it; calls for another one are refused. Ray Serve hands
+            all calls to an application that is the only one left. "" takes all.
     """
 
     def __init__(
-        self, service: Service, interceptors: Sequence[grpc.aio.ServerInterceptor]
+        self,
+        service: Service,
+        interceptors: Sequence[grpc.aio.ServerInterceptor],
+        application: str = "",
     ) -> None:
+        self._application = application
         methods = _Methods()
         service.register(methods)  # type: ignore[arg-type]  # it uses no more of a server
         self._path = f"/{service.name}/"
@@ -91,13 +98,17 @@ class CarriedService:
         self, method: str, request: bytes, context: CallContext
     ) -> AsyncGenerator[bytes, None]:
         carried = _Context(context)
-        details = _CallDetails(self._path + method, tuple(context.invocation_metadata()))
+        path = self._path + method
+        details = _CallDetails(path, tuple(context.invocation_metadata()))
         try:
+            asked = dict(details.invocation_metadata).get(APPLICATION_KEY)
+            if asked and self._application and asked != self._application:
+                await abort(carried, _other_application(str(asked)), path)
             handler = await self._find(details)  # type: ignore[arg-type]  # it has no constructor
             if handler is None:
                 await carried.abort(grpc.StatusCode.UNIMPLEMENTED, f"there is no method {method}")
             if len(request) > MESSAGE_LIMIT_BYTES:
-                await abort(carried, _too_long(request), details.method)
+                await abort(carried, _too_long(request), path)
             async with aclosing(_handled(handler, request, carried)) as answers:
                 async for answer in answers:
                     yield answer
@@ -119,6 +130,13 @@ async def _handled(
     else:  # a stream of requests is what refuses a call, and reads none
         async for _ in handler.stream_stream(None, context):
             yield b""
+
+
+def _other_application(asked: str) -> ServiceUnavailableError:
+    return ServiceUnavailableError(
+        f"there is no application {asked} here now: it went down, or is about to come up",
+        target=asked,
+    )
 
 
 def _too_long(request: bytes) -> InvalidArgumentError:

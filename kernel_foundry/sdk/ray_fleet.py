@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -128,14 +128,31 @@ class RayFleet:
             for name, app in sorted(found.items())
         )
 
-    def wait(self) -> None:
-        """Return once no application is left."""
-        while self.status():
+    def wait(self, names: Collection[str] = ()) -> None:
+        """Return once none of these applications is left; without names once none at all is."""
+        while any(not names or state.name in names for state in self.status()):
             time.sleep(_LOOK_S)
 
-    def down(self) -> None:
-        """Take all applications down, each once its calls in flight have ended or time is over."""
-        self._serve.shutdown()
+    def down(self, names: Collection[str] = ()) -> None:
+        """Take applications down, each once its calls in flight have ended or time is over.
+
+        Args:
+            names: Which; none for all, and the ingress with them.
+
+        Raises:
+            InvalidArgumentError: there is no such application.
+        """
+        there = [state.name for state in self.status()]
+        if absent := [name for name in names if name not in there]:
+            known = ", ".join(there) or "none"
+            raise InvalidArgumentError(
+                f"no application {absent[0]!r}; there is {known}", field="application"
+            )
+        for name in names or there:
+            self._serve.delete(name, _blocking=False)  # or it gives up after a minute
+        self.wait(names)  # `shutdown` would end the ingress at once, and calls with it
+        if not names:
+            self._serve.shutdown()
 
     def close(self) -> None:
         """Leave the cluster; one that this made ends."""

@@ -24,6 +24,7 @@ from kernel_foundry.errors import (
     KernelFoundryError,
     PermissionDeniedError,
     QuotaExceededError,
+    ServiceUnavailableError,
     TaskInvalidError,
     UnauthenticatedError,
 )
@@ -234,6 +235,21 @@ async def test_a_target_names_its_application() -> None:
             await client.capabilities()
             await client.close()
     assert seen == ["", "h200"]
+
+
+async def test_calls_for_another_application_are_refused() -> None:
+    """An ingress hands them to the only one that is left: another class of devices."""
+    carried = CarriedService(evaluator_service(FakeEvaluator()), (), "sycl")
+    async with carrying(carried) as target:
+        told: list[object] = []
+        for suffix in ("", "/sycl", "/h200"):
+            client = RemoteEvaluator(f"{target}{suffix}", ONCE)
+            try:
+                told.append(len((await client.capabilities()).devices))
+            except ServiceUnavailableError as error:
+                told.append(error.metadata)
+            await client.close()
+    assert told == [1, 1, {"target": "h200"}]
 
 
 @pytest.mark.parametrize(

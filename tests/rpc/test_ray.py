@@ -3,6 +3,7 @@
 What its evaluators promise is in tests/contract.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,9 +13,28 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kernel_foundry.cli import fleet as fleet_command
-from kernel_foundry.errors import InvalidArgumentError, PackageMissingError
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    PackageMissingError,
+    ServiceUnavailableError,
+)
 from kernel_foundry.paths import ray_token_path
+from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
+from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.sdk.ray_fleet import read_applications
+
+TASK = Task(
+    name="three",
+    reference=(
+        "import torch\nimport torch.nn as nn\n\n\n"
+        "class Model(nn.Module):\n    def forward(self, x):\n        return x * 3.0 + 1.0\n\n\n"
+        "def get_inputs():\n    return [torch.rand(4, 64)]\n\n\n"
+        "def get_init_inputs():\n    return []\n"
+    ),
+    workloads=(Workload(name="default"),),
+)
+ONCE = CallOptions(retry=RetryPolicy(attempts=1))
 
 
 def _run(*arguments: str) -> Result:
@@ -31,6 +51,34 @@ def test_status_shows_a_fleet_to_its_user(ray_address: str) -> None:
     (application,) = json.loads(told.stdout)["applications"]
     assert (application["application"], application["state"]) == ("null", "RUNNING")
     assert application["replicas"] == {"RUNNING": 1}
+
+
+def _fleet(*arguments: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "kernel_foundry.cli", "fleet", *arguments, "--ray", "auto"]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.ray
+async def test_an_application_that_goes_down_finishes_its_calls(
+    ray_address: str, tmp_path: Path
+) -> None:
+    """And is away afterwards; another one goes on."""
+    file = tmp_path / "more.yaml"
+    file.write_text("applications: {more: {device: 'null', cpus: 0.5, unsafe_no_sandbox: true}}")
+    more = RemoteEvaluator(f"{ray_address}/more", ONCE)
+    other = RemoteEvaluator(f"{ray_address}/null", ONCE)
+    up = _fleet("up", "--file", str(file), "--insecure")
+    assert await asyncio.to_thread(up.wait) == 0
+    judge_starts = asyncio.create_task(more.admit(TASK))  # takes seconds
+    await asyncio.sleep(0.1)
+    down = _fleet("down", "more")
+    assert (await judge_starts).admitted
+    assert await asyncio.to_thread(down.wait) == 0
+    with pytest.raises(ServiceUnavailableError, match="more"):
+        await more.capabilities()
+    assert (await other.capabilities()).devices
+    for evaluator in (more, other):
+        await evaluator.close()
 
 
 @pytest.mark.ray
