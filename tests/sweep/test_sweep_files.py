@@ -103,15 +103,15 @@ def test_the_command_says_where_they_lie(data: Path) -> None:
 def test_a_full_disk_costs_a_warning_and_leaves_nothing_half_written(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_text = Path.write_text
+    replace = Path.replace
 
-    def write_a_part(self: Path, text: str, **others: str) -> int:
+    def fail_where_sweeps_are(self: Path, target: Path) -> Path:
         if "sweeps" not in self.parts:
-            return write_text(self, text, **others)
-        write_text(self, text[:10], **others)
+            return replace(self, target)
+        assert self.stat().st_size  # written beside the file that it is to be
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(Path, "write_text", write_a_part)
+    monkeypatch.setattr(Path, "replace", fail_where_sweeps_are)
     done = kfoundry(data, "optimize", "TASK", "--run", "run", "--evaluations", "60")
     assert not done.exception, done.output
     assert done.return_value == 0
