@@ -289,7 +289,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 24",
+            "admission 25",
             task.digest,
             *self._identity(),
             _torch_version(),

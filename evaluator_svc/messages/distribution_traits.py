@@ -82,6 +82,7 @@ TRAITS: Final = {
     Distribution.SMALL: _NONE,
     Distribution.BOUNDS: Trait.CANCELS | Trait.TIES | Trait.AS_DRAWN,
     Distribution.BESIDE_ONE: Trait.AS_DRAWN,
+    Distribution.ORDERED: Trait.BY_ROW | Trait.AS_DRAWN,
 }
 
 

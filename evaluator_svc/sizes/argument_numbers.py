@@ -11,6 +11,8 @@ from kernel_foundry.domain.task import Size
 
 PREFIX: Final = "forward."
 _EIGHTHS: Final = "/8"
+_BEYOND_ONE: Final = 12
+"""Eighths."""
 
 
 def other_values(name: str, value: object) -> tuple[Size, ...]:
@@ -23,6 +25,17 @@ def other_values(name: str, value: object) -> tuple[Size, ...]:
     if isinstance(value, float):
         # These values are probabilities, too.
         return tuple(Size(name=key + _EIGHTHS, value=n) for n in (5, 3) if value != n / 8)
+    return ()
+
+
+def value_beyond_one(name: str, value: object) -> tuple[Size, ...]:
+    """Return a value above one of a float argument below it; empty for others.
+
+    A slope, a decay or a temperature may be on either side; a probability may not, and the
+    reference then refuses it.
+    """
+    if isinstance(value, float) and 0.0 < value < 1.0:
+        return (Size(name=f"{PREFIX}{name}{_EIGHTHS}", value=_BEYOND_ONE),)
     return ()
 
 

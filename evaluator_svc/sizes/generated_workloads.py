@@ -4,7 +4,8 @@ Each changes all sizes at once. The first has odd sizes next to powers of two, m
 no divisor of the timed sizes is left. The second keeps the divisors and has larger sizes than
 any timed workload, as far as that is cheap; sizes for which it is not are larger in the first one.
 The third has odd sizes a little above the largest timed ones, and so shows what a kernel does for
-large sizes only. Numbers among forward's arguments change in the first. The same task always gets
+large sizes only. Numbers among forward's arguments change in the first, and those below one are
+above it in the second. The same task always gets
 the same workloads. Those with one long axis and tiny sizes are in `long_axes.py`.
 """
 
@@ -50,7 +51,9 @@ class SizeGroup:
 
 
 def generated_workloads(
-    groups: Sequence[SizeGroup], numbers: Sequence[Size] = ()
+    groups: Sequence[SizeGroup],
+    numbers: Sequence[Size] = (),
+    beyond_one: Sequence[Size] = (),
 ) -> tuple[tuple[Workload, ...], ...]:
     """Return workloads of other sizes, each with the ways to have it, the best first.
 
@@ -59,6 +62,7 @@ def generated_workloads(
     Args:
         groups: What can change.
         numbers: Other values of numbers among forward's arguments.
+        beyond_one: Values above one of such that are below it.
     """
     if not groups and not numbers:
         return ()
@@ -78,7 +82,10 @@ def generated_workloads(
             *(workload_of(groups, values) for values in alone),
             *(workload_of(groups, smaller, [number]) for number in numbers),
         ],
-        [workload_of(groups, larger), workload_of(groups, smaller)] if groups else [],
+        [
+            *(workload_of(groups, larger, beyond_one) for _ in beyond_one[:1]),
+            *(workload_of(groups, values) for values in (larger, smaller) if groups),
+        ],
     )
     timed = workload_of(groups, [group.value for group in groups])
     kept = (tuple(dict.fromkeys(w for w in several if w != timed)) for several in ways)

@@ -155,6 +155,8 @@ class Distribution(StrEnum):
     BESIDE_ONE = "beside_one"
     """Rows so close to one that a logarithm is small, down to 2^-20; of references that take one
     of single elements."""
+    ORDERED = "ordered"
+    """Rows, and columns, that rise or fall as a whole, integers in runs and rows of one integer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,7 @@ def test_a_stable_softmax_passes_on_every_range(judged):
     results = _ranges(evaluation)
     assert set(results) == {
         *("large", "offset", "zeros", "sparse", "denormal", "non_finite"),
-        *("magnitudes", "integers", "powers", "outliers", "few", "negative", "far"),
+        *("magnitudes", "integers", "powers", "outliers", "few", "negative", "far", "ordered"),
     }
     assert set(results.values()) == {CheckResult.PASSED}
     tried = _tried_among_timed_calls(evaluation)

@@ -76,6 +76,7 @@ def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
         Distribution.FEW: True,
         Distribution.NEGATIVE: True,
         Distribution.FAR: True,
+        Distribution.ORDERED: True,
     }
 
 

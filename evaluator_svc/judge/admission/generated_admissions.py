@@ -90,7 +90,7 @@ def admissions_of_other_sizes(
 
     usual = [
         item
-        for ways in generated_workloads(sizes.groups, sizes.numbers)
+        for ways in generated_workloads(sizes.groups, sizes.numbers, sizes.beyond_one)
         if (item := next(loaded(ways), None)) is not None
     ]
     found = [_with_graph(item, device, peaks) for item in usual]

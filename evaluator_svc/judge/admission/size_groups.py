@@ -6,7 +6,7 @@ alone, as the width of a picture whose height has the same name; others move wit
 equal.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
@@ -18,7 +18,7 @@ from evaluator_svc.judge.inputs.input_set import flatten_outputs
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.sizes.argument_numbers import other_values
+from evaluator_svc.sizes.argument_numbers import other_values, value_beyond_one
 from evaluator_svc.sizes.generated_workloads import SMALL, SizeGroup
 from evaluator_svc.sizes.size_places import SizePlace, size_places
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -41,6 +41,8 @@ class SizeGroups:
     groups: tuple[SizeGroup, ...] = ()
     numbers: tuple[Size, ...] = ()
     """Other values of numbers among forward's arguments."""
+    beyond_one: tuple[Size, ...] = ()
+    """Values above one of such that are below it."""
     fixed: tuple[str, ...] = ()
     """Sizes of inputs with which the module runs at one value only, as "get_inputs: 1024"."""
     joint: tuple[str, ...] = ()
@@ -81,7 +83,11 @@ class _Search:
     def found(self) -> SizeGroups:
         device = next((d for d in self._devices if self._runs({}, d)), None)
         if device is None:
-            return SizeGroups(groups=self._named(), numbers=self._numbers(None))
+            return SizeGroups(
+                groups=self._named(),
+                numbers=self._numbers(None, other_values),
+                beyond_one=self._numbers(None, value_beyond_one),
+            )
         self._devices = [device]
         deciding = self._deciding()
         classes = self._classes(deciding)
@@ -104,7 +110,8 @@ class _Search:
         )
         return SizeGroups(
             groups=tuple(groups),
-            numbers=self._numbers(device),
+            numbers=self._numbers(device, other_values),
+            beyond_one=self._numbers(device, value_beyond_one),
             fixed=tuple(fixed),
             joint=tuple(self._joint),
         )
@@ -221,10 +228,14 @@ class _Search:
         place = next(place for place in self._places if place.key == key)
         return self._largest[place.name] if place.name else place.value
 
-    def _numbers(self, device: torch.device | None) -> tuple[Size, ...]:
+    def _numbers(
+        self,
+        device: torch.device | None,
+        values: Callable[[str, object], tuple[Size, ...]],
+    ) -> tuple[Size, ...]:
         found = []
         for name, value in self._constants:
-            others = other_values(name, value)
+            others = values(name, value)
             found += [o for o in others if device is None or self._runs({o.name: o.value})][:1]
         return tuple(found)
 

@@ -325,7 +325,11 @@ _WORDS = {
     ),
     "level": "inputs with rows, columns or channels of one value",
     "small": "inputs with rows that are small as a whole, or small variances",
-    "bounds": "inputs at the reference's own bounds, thresholds, padding or other marks",
+    "bounds": (
+        "inputs at the reference's own bounds, thresholds, padding or other marks, or as large as"
+        " what they are compared with"
+    ),
+    "ordered": "inputs with rows or columns in order, integers in runs",
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -397,5 +401,9 @@ _HINTS = {
     "bounds": (
         "Compare and cut off as the reference does, at its bounds and beyond them; a row may have"
         " none, some or nothing but what it compares with."
+    ),
+    "ordered": (
+        "Look back as far as the reference does, and count on no most for a run, for records or for"
+        " one number of a row."
     ),
 }

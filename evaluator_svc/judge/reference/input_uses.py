@@ -35,6 +35,8 @@ _CLASSES: Final = ("eq", "ne")
 """Operators that ask for one value…"""
 _ORDERS: Final = ("ge", "gt", "le", "lt")
 """…and that compare in order, with places too."""
+_PLACED: Final = ("bucketize", "searchsorted")
+"""Operators that say between which of many numbers each one lies."""
 _LOSS: Final = "nll_loss"
 _SOFT_LOSS: Final = "binary_cross_entropy"
 """Part of the names of losses whose labels may be shares."""
@@ -98,14 +100,14 @@ class InputUses:
     """Integers that are powers or shifts, as they are: the least and the largest to be tried."""
     asks_signs: bool
     """Whether the sign of a zero counts."""
+    compares_floats: bool
+    """Whether floats are compared with those of another tensor."""
 
 
 def asks_of_floats(operators: Iterable[str]) -> bool:
     """Return whether any of these operators has bounds, soft labels or asks for signs of zero."""
-    return any(
-        name.rstrip("_") in (*_BOUNDED, *_OWN_BOUNDS, *_SIGNED) or _SOFT_LOSS in name
-        for name in operators
-    )
+    asking = (*_BOUNDED, *_OWN_BOUNDS, *_PLACED, *_SIGNED)
+    return any(name.rstrip("_") in asking or _SOFT_LOSS in name for name in operators)
 
 
 class InputTrace(OperatorMode):
@@ -136,6 +138,7 @@ class InputTrace(OperatorMode):
         self._bounds = set[float]()
         self._steps = dict[int, tuple[int, int]]()
         self._asks_signs = False
+        self._compares_floats = False
 
     @property
     def uses(self) -> InputUses:
@@ -151,6 +154,7 @@ class InputTrace(OperatorMode):
             tables=dict(self._tables),
             steps=dict(self._steps),
             asks_signs=self._asks_signs,
+            compares_floats=self._compares_floats,
         )
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -169,6 +173,7 @@ class InputTrace(OperatorMode):
             if _SOFT_LOSS in name:
                 self._soft |= sources["target"]
             self._asks_signs |= name.rstrip("_") in _SIGNED
+            self._compares_floats |= _compares_floats(name, given)
             written = [
                 given[argument.name]
                 for argument in func._schema.arguments
@@ -286,6 +291,15 @@ class InputTrace(OperatorMode):
             # A truth value has no size.
             if isinstance(tensor, torch.Tensor) and tensor.dtype is not torch.bool:
                 self._sources[tensor] = self._sources.get(tensor, _Inputs()) | every
+
+
+def _compares_floats(name: str, given: Mapping[str, Any]) -> bool:
+    plain = name.rstrip("_")
+    if plain not in (*_CLASSES, *_ORDERS, *_PLACED):
+        return False
+    tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
+    # A tensor of one number is what the reference writes as one.
+    return len(tensors) == 2 and all(t.is_floating_point() and t.numel() > 1 for t in tensors)
 
 
 def _is_of_integers(value: Any) -> bool:

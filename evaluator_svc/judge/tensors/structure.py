@@ -62,6 +62,21 @@ def keeps_structure(before: torch.Tensor, after: torch.Tensor) -> bool:
     return not bound or ("labels" not in bound and bound <= structures(after))
 
 
+def points_back(tensor: torch.Tensor) -> bool:
+    """Return whether each place of a row names one before it, or itself, as parents of a tree do.
+
+    Elements change, but each with those of other draws at its own place.
+    """
+    is_place = not tensor.is_floating_point() and tensor.dtype is not torch.bool
+    if not is_place or not tensor.ndim or tensor.shape[-1] < _LEAST_SORTED:
+        return False
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    own = torch.arange(rows.shape[1], device=tensor.device)
+    return all(bool(((part >= 0) & (part <= own)).all()) for part in (rows[:1], rows)) and bool(
+        rows.any()
+    )
+
+
 def zeros_lie_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
     """Return whether two draws of an input have zeros, at the same places, and other values."""
     if not one.is_floating_point() or one.dtype in FLOAT8 or one.shape != two.shape:

@@ -13,7 +13,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.tensors.structure import points_back, structures
 
 _LEAST: Final = 32
 """Elements; fewer tell nothing."""
@@ -32,6 +32,8 @@ _SEED: Final = 12
 def is_exchangeable(tensor: torch.Tensor) -> bool:
     """Return whether any order of the elements could have been drawn as well."""
     if tensor.numel() < _LEAST or structures(tensor) & {"symmetric", "rising", "falling", "shares"}:
+        return False
+    if points_back(tensor):
         return False
     values = computable(tensor)
     low, high = float(values.min()), float(values.max())

@@ -1,8 +1,8 @@
 """Inputs that are alike: of the same values, rows of them moved by some places.
 
 Of tensors that are drawn one by one no two are ever near each other, so that a distance is never
-small, the best path of an alignment never far from the diagonal, and rows that differ do so at
-their beginning.
+small, the best path of an alignment never far from the diagonal, rows that differ do so at
+their beginning, and what is looked for in a longer row is never there.
 """
 
 import math
@@ -13,7 +13,7 @@ import torch
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
-from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.tensors.structure import points_back, structures
 from evaluator_svc.judge.tensors.tensor_parts import BLOCK_ELEMENTS, generator_of_stream
 
 _LEAST_LENGTH: Final = 8
@@ -27,22 +27,28 @@ _STREAM: Final = 0x1B87_3593_CC9E_2D51
 def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set in which inputs of one type and row shape have the values of the first of them.
 
-    The set itself where there are no two such inputs. Integers stay within the range that a tensor
-    has, and so does what is never negative; a tensor that would lose its structure stays.
+    Of others that have as many rows of another length, half of the rows have a stretch of its in
+    common. The set itself where there are no two such inputs. Integers stay within the range that
+    a tensor has, and so does what is never negative; a tensor that would lose its structure stays.
     """
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     sources, inputs = dict[object, torch.Tensor](), list(input_set.inputs)
+    longer = dict[object, torch.Tensor]()
     for index, (name, tensor) in enumerate(
         zip(input_set.arguments.names, input_set.inputs, strict=True)
     ):
-        if name in constants or fixed[index] or not _has_rows(tensor):
+        if name in constants or fixed[index] or not _has_rows(tensor) or points_back(tensor):
             continue
         kind = (tensor.dtype, tensor.ndim, tensor.shape[_axis(tensor) :])
         source = sources.setdefault(kind, tensor)
-        if source is tensor:
-            continue
-        alike = _within(_moved(source, tensor, generator), tensor)
+        if source is not tensor:
+            alike = _within(_moved(source, tensor, generator), tensor)
+        else:
+            row = longer.setdefault((tensor.dtype, tensor.shape[:-1]), tensor)
+            if row.shape == tensor.shape:
+                continue
+            alike = _within(_with_stretches(row, tensor, generator), tensor)
         if structures(tensor) <= structures(alike):
             inputs[index] = alike
     return input_set.with_inputs(inputs)
@@ -80,6 +86,29 @@ def _moved(source: torch.Tensor, other: torch.Tensor, generator: torch.Generator
         is_changed = torch.arange(length, device=device) == changed[rows, None]
         places = torch.where(is_changed, (places + 1) % length, places)
         result[rows] = pieces[(rows % len(pieces))[:, None], places]
+    return result.reshape(other.shape)
+
+
+def _with_stretches(
+    source: torch.Tensor, other: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    """Return rows of `other` of which half have a stretch in common with those of `source`.
+
+    The whole of the shorter one, or its beginning.
+    """
+    rows, result = (t.reshape(-1, t.shape[-1]) for t in (source, other.clone()))
+    (count, width), length, device = result.shape, rows.shape[1], source.device
+    common = min(width, length)
+
+    def drawn(most: int) -> torch.Tensor:
+        return torch.randint(0, most, (count, 1), generator=generator, device=device)
+
+    is_common, is_whole = drawn(2) == 0, drawn(2) == 0
+    size = torch.where(is_whole, common, 1 + drawn(common))
+    place = torch.arange(width, device=device) - drawn(width - common + 1)
+    taken = (place + drawn(length - common + 1)).clamp(0, length - 1)
+    stretch = rows.gather(1, taken)
+    result = torch.where(is_common & (place >= 0) & (place < size), stretch, result)
     return result.reshape(other.shape)
 
 

@@ -14,6 +14,7 @@ from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import by_block, generator_of
+from evaluator_svc.judge.unusual_values.common_values import with_common_values
 
 _SHARE: Final = 0.25
 """Of the elements."""
@@ -21,8 +22,13 @@ _BEYOND: Final = 1.25
 
 
 def with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
-    """Return a set with such elements; itself where the reference has no bounds."""
+    """Return a set with such elements; itself where the reference has no bounds.
+
+    Where it compares floats with those of another tensor, some elements are what another has.
+    """
     uses = prepared.float_uses
+    if uses is not None and uses.compares_floats:
+        input_set = with_common_values(prepared, input_set)
     if uses is None or not uses.bounds:
         return input_set
     bounds = sorted(uses.bounds)

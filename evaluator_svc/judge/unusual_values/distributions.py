@@ -39,6 +39,7 @@ from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
 from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
 from evaluator_svc.judge.unusual_values.level_slices import has_levels, with_level_slices
 from evaluator_svc.judge.unusual_values.marks import find_marks, with_marks
+from evaluator_svc.judge.unusual_values.ordered_rows import with_ordered_rows
 from evaluator_svc.judge.unusual_values.small_slices import small_slices, with_small_slices
 from evaluator_svc.judge.unusual_values.unusual_integers import (
     find_integers,
@@ -194,6 +195,7 @@ _OF_THE_SET: Final = {
     Distribution.LEVEL: _with_level_slices,
     Distribution.SMALL: _with_small_slices,
     Distribution.BOUNDS: _with_bounds,
+    Distribution.ORDERED: with_ordered_rows,
 }
 """Distributions that need more than one tensor, or to know what the reference takes it for."""
 

@@ -11,7 +11,7 @@ import torch
 
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
-from evaluator_svc.judge.tensors.structure import structures
+from evaluator_svc.judge.tensors.structure import points_back, structures
 from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
 
 _LEAST_PLACES: Final = 4
@@ -60,9 +60,21 @@ def with_unusual_places(
             if size not in maps:
                 maps[size] = _skewed(size, generator)
             inputs[index] = tensor.index_select(axis, maps[size])
-            if has_whole_tables and index in uses.tables:
+            if points_back(tensor):
+                inputs[index] = _chained(inputs[index], generator)
+            elif has_whole_tables and index in uses.tables:
                 inputs[index] = _of_whole_table(inputs[index], uses.tables[index], generator)
     return input_set.with_inputs(inputs)
+
+
+def _chained(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return places that name one before them, in one half of a row the one just before."""
+    width, device = tensor.shape[-1], tensor.device
+    own = torch.arange(width, device=device)
+    before = (own - 1).clamp(min=0)
+    start = torch.randint(0, width - width // 2, (1,), generator=generator, device=device)
+    is_chain = (own >= start) & (own < start + width // 2)
+    return torch.where(is_chain, before, torch.minimum(tensor, before)).to(tensor.dtype)
 
 
 def may_be_places(tensor: torch.Tensor) -> bool:

@@ -33,6 +33,9 @@ _ABSOLUTE_RMS: Final = 64.0
 an exponential overflows…"""
 _ABSOLUTE_MOST: Final = 240.0
 """…and the most, which bfloat16 holds exactly and whose square float16 holds."""
+_LEAST_SHARE: Final = 1 / 64
+"""Of integers of both signs that may have their type's size: its least number, which has no
+counterpart above zero."""
 _FAR_FROM_ONE: Final = 0.5
 """Root mean square below which LARGE does not reach what an exponential overflows on."""
 
@@ -42,7 +45,7 @@ def large_integers(
 ) -> torch.Tensor:
     """Return integers of random sizes, from the usual to the largest.
 
-    Zeros stay. The tensor itself where its type has no larger ones.
+    Zeros stay. The tensor itself where its type has no larger ones and signs stay.
 
     Args:
         tensor: Ordinary values.
@@ -59,26 +62,35 @@ def large_integers(
         most >>= spare_bits
     # One more: a share of one unit is added.
     usual = max(int(tensor.max()), -int(tensor.min()), 1) + is_whole_type
-    room = (most // usual).bit_length() - 1
-    if room < 1:
+    room = max((most // usual).bit_length() - 1, 0)
+    if room < 1 and not any_sign:
         return tensor
+    has_least = (is_whole_type and spare_bits == 0) or tensor.dtype in _NARROW_INTEGERS
+    has_least &= any_sign or bool((tensor < 0).any())
     # From the values, which follow from the seed.
     seed = int(tensor.flatten()[:LEAST_ROW].long().sum()) % 2**31
     generator = torch.Generator(tensor.device).manual_seed(seed)
+
+    def signed(grown: torch.Tensor) -> torch.Tensor:
+        if any_sign:
+            grown = grown * random_signs(grown, generator)
+        if not has_least:
+            return grown
+        is_least = torch.rand(grown.shape, generator=generator, device=grown.device) < _LEAST_SHARE
+        return torch.where(is_least & (grown < 0), torch.iinfo(tensor.dtype).min, grown)
 
     def larger(values: torch.Tensor) -> torch.Tensor:
         shape, device = values.shape, values.device
         if tensor.dtype in _NARROW_INTEGERS:
             drawn = torch.randint(1, most + 1, shape, generator=generator, device=device)
-            grown = drawn * values.long().sign()
-            return grown * random_signs(grown, generator) if any_sign else grown
+            return signed(drawn * values.long().sign())
         bits = torch.randint(room + 1, shape, generator=generator, device=device, dtype=torch.int64)
         share = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
         grown = (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
         if is_whole_type:
             drawn = torch.randint(1, most, shape, generator=generator, device=device)
             grown = torch.where(share < _WHOLE_SHARE, drawn * values.long().sign(), grown)
-        return grown * random_signs(grown, generator) if any_sign else grown
+        return signed(grown)
 
     return by_block(tensor, larger)
 

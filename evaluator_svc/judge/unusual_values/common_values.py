@@ -1,0 +1,77 @@
+"""Elements that are equal to those of another tensor, an input or a parameter.
+
+Of tensors that are drawn one by one no two elements are equal, so that nobody sees on which side
+of a comparison equal ones are.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.tensors.structure import keeps_structure
+from evaluator_svc.judge.tensors.tensor_parts import generator_of
+
+_SHARE: Final = 0.125
+"""Of the elements, for each other tensor that lends some."""
+_MOST_LENDERS: Final = 3
+
+
+def with_common_values(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    """Return a set in which free inputs have some elements of other tensors of their type.
+
+    Each from the place of the other tensor that lies along the same axes, or from any place.
+    """
+    constants, fixed = prepared.task.constants, prepared.fixed_inputs
+    inputs = list(input_set.inputs)
+    for index, (name, tensor) in enumerate(
+        zip(input_set.arguments.names, input_set.inputs, strict=True)
+    ):
+        is_free = tensor.is_floating_point() and tensor.dtype not in FLOAT8 and tensor.numel()
+        if name in constants or fixed[index] or not is_free:
+            continue
+        others = [
+            other
+            for other in (
+                *inputs[:index],
+                *input_set.inputs[index + 1 :],
+                *input_set.state.values(),
+            )
+            if other.dtype == tensor.dtype and other.numel() > 1
+        ]
+        changed = _with_elements(tensor, others[:_MOST_LENDERS]) if others else tensor
+        if keeps_structure(tensor, changed):
+            inputs[index] = changed
+    return input_set.with_inputs(inputs)
+
+
+def _with_elements(tensor: torch.Tensor, others: Sequence[torch.Tensor]) -> torch.Tensor:
+    generator, device = generator_of(tensor), tensor.device
+    result = tensor
+    for other in others:
+        shape = tensor.shape
+        places = torch.randint(0, other.numel(), shape, generator=generator, device=device)
+        lent = other.reshape(-1)[places]
+        along = _along(other, shape)
+        if along is not None:
+            is_along = torch.rand(shape, generator=generator, device=device) < 0.5
+            lent = torch.where(is_along, along, lent)
+        is_lent = torch.rand(shape, generator=generator, device=device) < _SHARE
+        result = torch.where(is_lent & (result != 0), lent, result)
+    return result
+
+
+def _along(other: torch.Tensor, shape: torch.Size) -> torch.Tensor | None:
+    """Return a tensor as it lies beside one of another shape; None where it does not."""
+    try:
+        return other.expand(shape)
+    except RuntimeError:
+        pass
+    axes = [axis for axis, size in enumerate(shape) if size == other.numel()]
+    if not axes:
+        return None
+    beside = [-1 if axis == axes[0] else 1 for axis in range(len(shape))]
+    return other.reshape(beside).expand(shape)
