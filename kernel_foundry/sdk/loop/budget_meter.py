@@ -3,6 +3,7 @@
 The budget itself and the reasons to stop are in `budget.py`.
 """
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ class BudgetMeter:
         self.used = BudgetUse(archived=run.evaluation_count, cost_usd=run.cost_usd)
         self.in_judgement = 0
         """Evaluations in progress, those of sweeps as well."""
+        self._in_making = 0
+        self._freed = asyncio.Event()
         self._started_s = time.monotonic()
         self._paused_since_s: float | None = None
         self._slowest_evaluation_s = 0.0
@@ -47,6 +50,23 @@ class BudgetMeter:
             return True
         most = self.budget.evaluations
         return most is not None and self.used.evaluations + self.in_judgement >= most
+
+    async def hold_for_proposal(self) -> None:
+        """Hold one evaluation for a proposal; waits while all that are left are held.
+
+        Returns at once where the search ends.
+        """
+        most = self.budget.evaluations
+        while self.stop_cause() is None and most is not None:
+            if self.used.evaluations + self.in_judgement + self._in_making < most:
+                break
+            await self._freed.wait()
+        self._in_making += 1
+
+    def give_back_proposal(self) -> None:
+        """End what `hold_for_proposal` began: the proposal is judged now, or came to nothing."""
+        self._in_making -= 1
+        self._wake()
 
     @property
     def is_late(self) -> bool:
@@ -110,6 +130,7 @@ class BudgetMeter:
             yield
         finally:
             self.in_judgement -= evaluations
+            self._wake()
 
     @contextmanager
     def evaluation_time(self) -> Iterator[None]:
@@ -137,6 +158,11 @@ class BudgetMeter:
         """Count the time of a verdict's profile."""
         wall_ms = sum(s.wall_ms for s in evaluation.stages if s.stage == "profile")
         self.used.profile_seconds += wall_ms / 1e3
+
+    def _wake(self) -> None:
+        """Let all that wait look again."""
+        self._freed.set()
+        self._freed.clear()
 
     def _promotion_s(self) -> float:
         """What the end takes: two measurements of about twice an evaluation each."""

@@ -246,6 +246,8 @@ class Evolution:
     async def _keep_judging(self, queue: ProposalQueue[PendingProposal]) -> None:
         """Judge until the budget is used up or every proposer has ended."""
         while (pending := await queue.take()) is not None:
+            if pending.selection is not None:
+                self._meter.give_back_proposal()
             if self._meter.is_spoken_for:
                 pending.trace.end(outcome="dropped")
                 continue

@@ -90,35 +90,46 @@ class Proposer:
             ServiceUnavailableError: nor did the generator.
         """
         while self._meter.stop_cause() is None and self.dried_up is None:
+            await self._steering.read()
+            await self._steering.until_unpaused()
+            await self._meter.hold_for_proposal()
+            pending = None
             try:
-                await self._steering.read()
-                await self._steering.until_unpaused()
-                if self._meter.stop_cause() is not None:
-                    break
-                pending = await self._propose(admission)
-            except LlmQuotaError:
-                self.dried_up = StopCause.COST
-                break
-            except (LlmUnavailableError, ServiceUnavailableError):
-                # Short outages of a provider or the generator are retried; long ones end the run.
-                self._unanswered += 1
-                if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
-                    raise
-                await asyncio.sleep(self._pause_s())
-                continue
-            self._unanswered = 0
-            if pending.candidate.digest in self.seen:
-                self._repeats += 1
-                assert pending.selection is not None  # a proposal answers one
-                await self._archive.drop_selection(self._spec.name, pending.selection)
-                pending.trace.end(outcome="known")
-                if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
-                    self.dried_up = StopCause.EXHAUSTED
-                continue
-            self._repeats = 0
-            self.seen.add(pending.candidate.digest)
-            await queue.put(pending)
+                if self._meter.stop_cause() is None and self.dried_up is None:
+                    pending = await self._new_proposal(admission)
+            finally:
+                if pending is None:
+                    self._meter.give_back_proposal()
+            if pending is not None:
+                await queue.put(pending)
         queue.producer_ended()
+
+    async def _new_proposal(self, admission: Admission) -> PendingProposal | None:
+        """Return a proposal that was not judged before; None where there is none this time."""
+        try:
+            pending = await self._propose(admission)
+        except LlmQuotaError:
+            self.dried_up = StopCause.COST
+            return None
+        except (LlmUnavailableError, ServiceUnavailableError):
+            # Short outages of a provider or the generator are retried; long ones end the run.
+            self._unanswered += 1
+            if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
+                raise
+            await asyncio.sleep(self._pause_s())
+            return None
+        self._unanswered = 0
+        if pending.candidate.digest in self.seen:
+            self._repeats += 1
+            assert pending.selection is not None  # a proposal answers one
+            await self._archive.drop_selection(self._spec.name, pending.selection)
+            pending.trace.end(outcome="known")
+            if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
+                self.dried_up = StopCause.EXHAUSTED
+            return None
+        self._repeats = 0
+        self.seen.add(pending.candidate.digest)
+        return pending
 
     def take_cost_usd(self) -> float:
         """Return what proposals have cost since the last call."""

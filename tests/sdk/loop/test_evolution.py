@@ -38,7 +38,7 @@ from kernel_foundry.sdk.loop.run_evaluator import UNJUDGED_BEFORE_GIVING_UP
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.domain_values import run_spec
-from tests.evolution import evolution_of
+from tests.evolution import RequestLog, evolution_of
 
 SPEC = run_spec(seed=5)
 
@@ -64,6 +64,25 @@ async def _evolve(
         listener=(events if events is not None else []).append,
     )
     return await evolution.run()
+
+
+class _BusyEvaluator(FakeEvaluator):
+    """Takes many turns for a verdict, as a host with others before us."""
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return await super().evaluate(request)
+
+
+async def test_no_model_is_asked_for_what_nobody_would_judge(archive: LocalArchive) -> None:
+    asked = RequestLog()
+    ended = await _evolve(
+        archive, Budget(evaluations=12), evaluator=_BusyEvaluator(), generator=asked, judging=3
+    )
+    judged = {request.selection.sequence for request in asked.requests}
+    assert ended.cause is StopCause.EVALUATIONS
+    assert len(asked.requests) == len(judged) <= 12
 
 
 async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: LocalArchive) -> None:
