@@ -35,6 +35,7 @@ from generator_svc.prompting.prompts_in_flight import PromptsInFlight
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of
+from generator_svc.replies.reasoning import idea_of
 from generator_svc.request_limits import check_admission, check_outcome, check_request, check_run
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
@@ -112,16 +113,17 @@ class LocalGenerator:
                 expert=expert,
                 lessons=guidance.lessons,
                 sections=guidance.sections,
+                siblings=guidance.siblings,
                 rivals=rivals,
                 max_chars=max_chars,
             ),
         ) as written:
             try:
-                proposal = await self._converse(request, question, written)
+                proposal, text = await self._converse(request, question, written)
             except LlmUnavailableError:
                 await self._credit(request.run, question.models[0], answered=False)
                 raise
-        await self._remember(request, expert, guidance, written, proposal)
+        await self._remember(request, expert, guidance, written, proposal, idea_of(text))
         if proposal.usage[-1].model != question.models[0]:
             await self._credit(request.run, question.models[0], answered=False)
         unreported = tuple(self._unreported.pop(request.run, ()))
@@ -196,8 +198,8 @@ class LocalGenerator:
 
     async def _converse(
         self, request: ProposalRequest, question: ModelCall, written: WrittenPrompt
-    ) -> Proposal:
-        """Ask, and once more after a reply without a whole candidate."""
+    ) -> tuple[Proposal, str]:
+        """Ask, and once more after a reply without a whole candidate; return the last reply too."""
         selection, language = request.selection, request.admission.device.language
         messages = written.messages
         usage: tuple[TokenUsage, ...] = ()
@@ -214,11 +216,11 @@ class LocalGenerator:
             usage, text = (*usage, reply.usage), reply.text
             source, failure = source_of(selection, language, reply.text, reply.finish)
             if source is not None:
-                return proposal_of(selection, source, messages, usage)
+                return proposal_of(selection, source, messages, usage), text
             if reply.finish is FinishReason.REFUSED:
                 break
             messages = (*messages, *self._ask_again(request, reply, failure))
-        return Proposal(candidate=None, reply=text, failure=failure, usage=usage)
+        return Proposal(candidate=None, reply=text, failure=failure, usage=usage), text
 
     async def _question(self, request: ProposalRequest, expert: Expert) -> ModelCall:
         """Choose a model, with the request's others to fall back on; all must be usable."""
@@ -264,6 +266,7 @@ class LocalGenerator:
         guidance: Guidance,
         written: WrittenPrompt,
         proposal: Proposal,
+        idea: str,
     ) -> None:
         if not set(SECTION_NAMES).isdisjoint(written.cut):
             # Do not credit truncated guidance.
@@ -283,6 +286,8 @@ class LocalGenerator:
             mechanisms=acted,
             model=proposal.usage[-1].model,
             usd=sum(usage.cost_usd for usage in proposal.usage),
+            candidate=proposal.candidate.digest if proposal.candidate is not None else "",
+            idea=idea,
         )
         await self._learner.remember(request, row)
 

@@ -17,12 +17,14 @@ from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience.query import lesson_query
 from generator_svc.experience.transition import ObservedTransition
 from generator_svc.experts import Expert
+from generator_svc.held_out import held_out_of
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.records import PromptRecord, prompt_record
 from generator_svc.meta_prompts.sections import Sections
 from generator_svc.model_choice import ModelOutcome
+from generator_svc.prompting.siblings import MOST_SIBLINGS, remark_on
 from generator_svc.store import proposals
-from generator_svc.store.proposals import ProposalRow
+from generator_svc.store.proposals import ProposalRow, Sibling
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import Evaluation
@@ -30,7 +32,7 @@ from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson
-from kernel_foundry.domain.mechanisms import EXPERIENCE, LESSONS, META_PROMPTS
+from kernel_foundry.domain.mechanisms import EXPERIENCE, LESSONS, META_PROMPTS, SIBLINGS
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.trick import named_trick
 
@@ -59,6 +61,8 @@ class Guidance:
     sections_id: int | None = None
     is_evolved: bool = False
     """Whether a model edited the sections."""
+    siblings: tuple[Sibling, ...] = ()
+    """What was made of the same parent before, the oldest first."""
 
 
 NO_GUIDANCE: Final = Guidance()
@@ -93,7 +97,7 @@ class Learner:
         self._background: set[asyncio.Task[object]] = set()
 
     async def guidance(self, request: ProposalRequest, expert: Expert) -> Guidance:
-        """Return lessons and sections for a prompt, as far as they are switched on."""
+        """Return lessons, siblings and sections for a prompt, as far as they are switched on."""
         lessons: tuple[Lesson, ...] = ()
         if EXPERIENCE not in request.without and LESSONS not in request.without:
             query = lesson_query(request, expert)
@@ -105,8 +109,9 @@ class Learner:
                 for lesson in await self._library.recall(query, limit=most)
                 if not named_trick(tricks, lesson.symptom, lesson.move, lesson.excerpt)
             )[:LESSONS_SHOWN]
+        siblings = () if SIBLINGS in request.without else await self._siblings(request)
         if META_PROMPTS in request.without:
-            return Guidance(lessons=lessons)
+            return Guidance(lessons=lessons, siblings=siblings)
         chosen = await self._meta_prompts.choose(
             run=request.run,
             language=request.admission.device.language,
@@ -118,6 +123,7 @@ class Learner:
             sections=chosen.sections,
             sections_id=chosen.id,
             is_evolved=chosen.is_evolved,
+            siblings=siblings,
         )
 
     async def remember(self, request: ProposalRequest, row: ProposalRow) -> None:
@@ -140,6 +146,7 @@ class Learner:
             return None
         request = self._requests.pop(key, None)
         gain = _gain(row, outcome.evaluation)
+        held_out = held_out_of(request.task, request.admission) if request is not None else None
         is_lesson = await self._learn_lessons(outcome, row, request)
         await self._learn_guidance(outcome, row, request, gain)
         is_first = await self._store.write(
@@ -149,6 +156,8 @@ class Learner:
                 selection=outcome.selection,
                 outcome=outcome.evaluation.outcome.value,
                 gain=gain,
+                speedup=outcome.evaluation.speedup,
+                remark=remark_on(outcome.evaluation, held_out),
                 is_lesson=is_lesson,
                 judged_unix_s=self._clock(),
             )
@@ -156,6 +165,13 @@ class Learner:
         if not is_first:
             return None
         return ModelOutcome(model=row.model, gain=gain, usd=row.usd, run=row.run)
+
+    async def _siblings(self, request: ProposalRequest) -> tuple[Sibling, ...]:
+        parent = request.selection.parent
+        digest = parent.candidate.digest if parent is not None else ""
+        return await self._store.read(
+            partial(proposals.siblings, run=request.run, parent=digest, limit=MOST_SIBLINGS)
+        )
 
     async def close(self) -> None:
         """Stop background work; each piece of it is stored whole or not at all."""
@@ -233,6 +249,8 @@ def proposal_row(
     mechanisms: tuple[str, ...],
     model: str,
     usd: float,
+    candidate: str,
+    idea: str,
 ) -> ProposalRow:
     """Return how a proposal was made, as the store keeps it."""
     parent = request.selection.parent
@@ -246,6 +264,8 @@ def proposal_row(
         usd=usd,
         lessons=tuple(lesson.id for lesson in shown),
         mechanisms=mechanisms,
+        candidate=candidate,
+        idea=idea,
         sections=guidance.sections_id,
         parent=parent.candidate.digest if parent else "",
         parent_fitness=parent.fitness if parent else None,

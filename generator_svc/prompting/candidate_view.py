@@ -9,6 +9,7 @@ from generator_svc.markdown import clip, fenced
 from generator_svc.prompting.code_pieces import shortened_code
 from generator_svc.prompting.findings import FindingView, finding_views
 from generator_svc.prompting.kernel_times import kernel_times_lines
+from generator_svc.prompting.suspicion import suspicion
 from generator_svc.prompting.units import time_text
 from kernel_foundry.domain.admission import Admission, TensorRole
 from kernel_foundry.domain.archive import Elite
@@ -69,7 +70,7 @@ def candidate_view(
             for f in evaluation.findings
             if f.line is not None and f.kind is not FindingKind.PLAN
         ),
-        verdict=_verdict(evaluation),
+        verdict=_verdict(evaluation, held_out),
         lines=_result_lines(evaluation, admission),
         findings=finding_views(source, evaluation, held_out),
         profile=_profile_lines(evaluation, source),
@@ -104,14 +105,15 @@ def source_text(
     return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
 
 
-def _verdict(evaluation: Evaluation) -> str:
+def _verdict(evaluation: Evaluation, held_out: HeldOut) -> str:
     if not evaluation.passed:
         return f"{evaluation.outcome.name} (not correct)"
     speedup = evaluation.speedup
     measures = _measures_text(evaluation.measures)
-    trust = (
-        ", but suspect, so any trusted one beats it" if evaluation.trust is Trust.SUSPECT else ""
-    )
+    trust = ""
+    if evaluation.trust is Trust.SUSPECT:
+        why = clip(suspicion(evaluation, held_out), _MAX_LINE_CHARS)
+        trust = f", but suspect{f' ({why})' if why else ''}, so any trusted one beats it"
     if speedup is None:
         return f"PASSED{trust}{measures}"
     return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{trust}{measures}"

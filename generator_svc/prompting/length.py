@@ -92,6 +92,10 @@ def _with_a_lesson_less(parts: PromptParts) -> PromptParts:
     return replace(parts, lessons=parts.lessons[:-1]) if len(parts.lessons) > 1 else parts
 
 
+def _with_a_sibling_less(parts: PromptParts) -> PromptParts:
+    return replace(parts, siblings=parts.siblings[1:]) if len(parts.siblings) > 1 else parts
+
+
 def _without_lessons(parts: PromptParts) -> PromptParts:
     return replace(parts, lessons=())
 
@@ -154,7 +158,9 @@ CUTS: Final = (
         name="names of further workloads",
         take=lambda parts: replace(parts, workloads=parts.workloads[:1]),
     ),
+    Cut(name="siblings beyond the newest", take=_with_a_sibling_less),
     Cut(name="source beside findings", take=_without_excerpts),
+    Cut(name="siblings", take=lambda parts: replace(parts, siblings=())),
     Cut(name="lessons", take=_without_lessons),
     Cut(name="log", take=_with_log(0)),
 )

@@ -16,6 +16,7 @@ from generator_svc.prompting.device_lines import device_lines
 from generator_svc.prompting.direction import direction_lines
 from generator_svc.prompting.findings import Diagnosis, FindingView, diagnoses, side_findings
 from generator_svc.prompting.lessons import LessonView, lesson_views
+from generator_svc.prompting.siblings import sibling_lines
 from generator_svc.prompting.task_text import (
     WorkloadView,
     mode_text,
@@ -23,6 +24,7 @@ from generator_svc.prompting.task_text import (
     tolerance_text,
     workload_views,
 )
+from generator_svc.store.proposals import Sibling
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.lesson import Lesson
@@ -94,6 +96,8 @@ class PromptParts:
     """What the run's user forbids, in their words."""
     materials: tuple[Material, ...]
     """Code to start from; empty for a proposal with a parent."""
+    siblings: tuple[str, ...]
+    """What was made of the parent before, or without one: a line each, the oldest first."""
     lessons: tuple[LessonView, ...]
     sections: Sections
     rivals: int
@@ -108,6 +112,7 @@ class PromptInputs:
     lessons: tuple[Lesson, ...]
     sections: Sections
     worked_example: str
+    siblings: tuple[Sibling, ...] = ()
     rivals: int = 0
     """Requests in flight with the same prompt."""
 
@@ -165,6 +170,7 @@ def parts_of(
         user_hint=request.selection.user_hint.strip(),
         banned_tricks=request.selection.banned_tricks,
         materials=_materials(request, max_chars) if operator is Operator.SEED else (),
+        siblings=_sibling_lines(request, operator, inputs.siblings),
         lessons=lesson_views(lessons, held_out, kinds=kinds),
         sections=_clipped(inputs.sections),
         rivals=inputs.rivals,
@@ -181,6 +187,19 @@ def _bare(selection: Selection, **fields: Any) -> Selection:
         selection,
         parent=None if selection.parent is None else bare(selection.parent),
         inspirations=tuple(bare(elite) for elite in selection.inspirations),
+    )
+
+
+def _sibling_lines(
+    request: ProposalRequest, operator: Operator, siblings: tuple[Sibling, ...]
+) -> tuple[str, ...]:
+    selection = request.selection
+    return sibling_lines(
+        siblings,
+        parent=selection.parent.evaluation if selection.parent else None,
+        operator=operator,
+        banned_tricks=selection.banned_tricks,
+        with_remarks=DIAGNOSIS not in request.without,
     )
 
 

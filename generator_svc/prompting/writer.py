@@ -13,6 +13,7 @@ from generator_svc.meta_prompts.sections import Sections, seed_sections
 from generator_svc.prompting.length import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS, fit
 from generator_svc.prompting.parts import PromptInputs, PromptParts, parts_of
 from generator_svc.prompting.templates import PromptTemplates
+from generator_svc.store.proposals import Sibling
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.finding import FindingKind
@@ -58,6 +59,7 @@ class PromptWriter:
         expert: Expert = EXPERTS[GENERAL],
         lessons: tuple[Lesson, ...] = (),
         sections: Sections | None = None,
+        siblings: tuple[Sibling, ...] = (),
         rivals: int = 0,
         max_chars: int = DEFAULT_MAX_CHARS,
     ) -> WrittenPrompt:
@@ -68,6 +70,7 @@ class PromptWriter:
             expert: Who is to propose it.
             lessons: What experience says, the most useful first.
             sections: Guidance; None: the hand-written one.
+            siblings: What was made of the same parent before, the oldest first.
             rivals: Requests in flight with the same prompt but for their number of rivals.
             max_chars: Most characters of both messages; a lower one than `LEAST_MAX_CHARS` is
                 taken as that, since no useful prompt is shorter.
@@ -84,6 +87,7 @@ class PromptWriter:
             lessons=lessons,
             sections=sections or seed_sections(language),
             worked_example=self._templates.text(f"{language.value}/example.md"),
+            siblings=siblings,
             rivals=rivals,
         )
         parts = parts_of(request, operator, inputs, max_chars=room)
@@ -140,6 +144,7 @@ def _mechanisms(parts: PromptParts) -> tuple[str, ...]:
         mechanisms.DIAGNOSIS: (*blamed, *parts.side_findings, *findings),
         mechanisms.PROFILES: parts.parent is not None and parts.parent.profile,
         mechanisms.LESSONS: parts.lessons,
+        mechanisms.SIBLINGS: parts.siblings,
         mechanisms.MATERIALS: parts.materials,
     }
     return tuple(name for name, is_shown in shown.items() if is_shown)

@@ -44,8 +44,26 @@ class ProposalRow:
     """Kinds that a repair was asked to mend; empty for other operators."""
     mechanisms: tuple[str, ...] = ()
     """What acted in its prompt, names of `kernel_foundry.domain.mechanisms`."""
+    candidate: str = ""
+    """Digest of what was proposed; empty where the reply held no candidate."""
+    idea: str = ""
+    """How the reply's reasoning begins."""
     outcome: str | None = None
     """None until it was judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sibling:
+    """What was made of a parent before, or without one."""
+
+    idea: str
+    """How its reply's reasoning began."""
+    outcome: str | None
+    """Value of the verdict's outcome; None: no verdict yet."""
+    speedup: float | None
+    """Over the fastest baseline; None: not timed."""
+    remark: str
+    """Its first error, or why it is suspect; empty when there is none."""
 
 
 def forget(connection: sa.Connection, run: str) -> None:
@@ -83,6 +101,8 @@ def add(connection: sa.Connection, row: ProposalRow) -> None:
         "parent_speedup": row.parent_speedup,
         "parent_findings": json.dumps(row.parent_findings),
         "mechanisms": json.dumps(row.mechanisms),
+        "candidate": row.candidate,
+        "idea": row.idea,
     }
     connection.execute(PROPOSALS.insert(), values)
 
@@ -101,6 +121,8 @@ def judge(
     *,
     outcome: str,
     gain: float,
+    speedup: float | None,
+    remark: str,
     is_lesson: bool,
     judged_unix_s: float,
 ) -> bool:
@@ -112,16 +134,43 @@ def judge(
         selection: Number of the selection that the proposal answers.
         outcome: Value of the verdict's outcome.
         gain: Fitness won over the parent.
+        speedup: Over the fastest baseline; None: not timed.
+        remark: Its first error, or why it is suspect.
         is_lesson: Whether it taught a lesson.
         judged_unix_s: When.
     """
     noted = connection.execute(
         PROPOSALS.update()
         .where(_ONE, PROPOSALS.c.outcome.is_(None))
-        .values(outcome=outcome, gain=gain, learnt=is_lesson, judged_unix_s=judged_unix_s),
+        .values(
+            outcome=outcome,
+            gain=gain,
+            speedup=speedup,
+            remark=remark,
+            learnt=is_lesson,
+            judged_unix_s=judged_unix_s,
+        ),
         {"of_run": run, "of_selection": selection},
     )
     return bool(noted.rowcount)
+
+
+def siblings(connection: sa.Connection, run: str, parent: str, limit: int) -> tuple[Sibling, ...]:
+    """Return the newest candidates that a run has made of a parent, up to `limit`, oldest first.
+
+    Args:
+        connection: Of the transaction.
+        run: Name of the run.
+        parent: Digest of the first parent; empty: of none.
+        limit: Most of them.
+    """
+    rows = connection.execute(
+        sa.select(PROPOSALS.c.idea, PROPOSALS.c.outcome, PROPOSALS.c.speedup, PROPOSALS.c.remark)
+        .where(PROPOSALS.c.run == run, PROPOSALS.c.parent == parent, PROPOSALS.c.candidate != "")
+        .order_by(PROPOSALS.c.selection.desc())
+        .limit(limit)
+    ).all()
+    return tuple(Sibling(**row._mapping) for row in reversed(rows))
 
 
 def judged(connection: sa.Connection, limit: int) -> tuple[ModelOutcome, ...]:
@@ -192,5 +241,7 @@ def _row(row: Any) -> ProposalRow:
         parent_speedup=row.parent_speedup,
         parent_findings=tuple(FindingKind(kind) for kind in json.loads(row.parent_findings)),
         mechanisms=tuple(json.loads(row.mechanisms)),
+        candidate=row.candidate,
+        idea=row.idea,
         outcome=row.outcome,
     )

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(
@@ -67,16 +67,21 @@ PROPOSALS = sa.Table(
     sa.Column("parent_fitness", sa.Float),
     sa.Column("parent_speedup", sa.Float),
     sa.Column("parent_findings", sa.Text, nullable=False),
+    sa.Column("candidate", sa.String(64), nullable=False, server_default=""),
+    sa.Column("idea", sa.String(400), nullable=False, server_default=""),
     # What follows is known once the proposal was judged.
     sa.Column("outcome", sa.String(30)),
     sa.Column("gain", sa.Float),
+    sa.Column("speedup", sa.Float),
+    sa.Column("remark", sa.String(400), nullable=False, server_default=""),
     sa.Column("judged_unix_s", sa.Float),
     sa.Column("learnt", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("ix_proposals_judged", "judged_unix_s"),
 )
 """How each proposal was made, and what came of it. `lessons`, `parent_findings`, `mechanisms` are
 JSON lists. `parent_findings` has the kinds that a repair was asked to mend, and is empty otherwise;
-`mechanisms` has what acted in the prompt."""
+`mechanisms` has what acted in the prompt. `candidate` is a digest, empty where the reply held none;
+`idea` how its reasoning begins; `remark` its first error, or why it is suspect."""
 
 SECTIONS = sa.Table(
     "sections",

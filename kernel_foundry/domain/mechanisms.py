@@ -47,6 +47,9 @@ LESSONS: Final = "lessons"
 EXPERIENCE: Final = "experience"
 """The whole experience library: no lessons in prompts, and none learnt from the run."""
 
+SIBLINGS: Final = "siblings"
+"""What was made of the same parent before, in prompts."""
+
 META_PROMPTS: Final = "meta_prompts"
 """Guidance in prompts that evolves."""
 
@@ -73,6 +76,7 @@ MECHANISMS: Final = (
     PROFILES,
     LESSONS,
     EXPERIENCE,
+    SIBLINGS,
     META_PROMPTS,
     SHELF,
     MODEL_WEIGHTS,

@@ -13,6 +13,7 @@ import pytest
 
 from generator_svc.experts import expert_of
 from generator_svc.prompting.writer import PromptWriter
+from generator_svc.store.proposals import Sibling
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.device import UnitLimits
@@ -67,6 +68,18 @@ TAIL: Final = Lesson(
     source="docs/experience.md",
     origin=LessonOrigin.SEED,
     effect=0.0,
+)
+TRIED: Final = (
+    Sibling(
+        idea="Each lane keeps four columns in registers, so the second read goes.",
+        outcome="wrong_result",
+        speedup=None,
+        remark="border_mismatch: the last columns of each row are wrong",
+    ),
+    Sibling(
+        idea="The exponential is taken once and kept.", outcome="passed", speedup=1.9, remark=""
+    ),
+    Sibling(idea="Two rows share a work-group.", outcome=None, speedup=None, remark=""),
 )
 VECTORS: Final = Lesson(
     symptom="A kernel that only copies stays at half of the bandwidth.",
@@ -194,7 +207,10 @@ def test_a_prompt_is_as_people_last_read_it(
     request_: ProposalRequest, samples: Any, name: str
 ) -> None:
     request, role = _cases(request_, samples)[name]
-    written = PromptWriter().write(request, expert=expert_of(role), lessons=(VECTORS, TAIL))
+    siblings = TRIED if request.selection.operator is Operator.MUTATE else ()
+    written = PromptWriter().write(
+        request, expert=expert_of(role), lessons=(VECTORS, TAIL), siblings=siblings
+    )
     text = "\n".join(f"<!-- {message.role} -->\n{message.content}" for message in written.messages)
     path = FOLDER / f"{name}.md"
     if os.environ.get("UPDATE_PROMPTS"):
