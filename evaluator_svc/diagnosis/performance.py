@@ -66,6 +66,7 @@ def performance_findings(
     kernels: KernelFacts | None = None,
     launches: LaunchFacts | None = None,
     resources: tuple[KernelResources, ...] = (),
+    has_counters: bool = False,
 ) -> tuple[Finding, ...]:
     """Return what a timed workload shows; empty when it has no timing.
 
@@ -77,6 +78,7 @@ def performance_findings(
         kernels: What the kernels do; None: not known.
         launches: What the plan launches; None: not known.
         resources: What the kernels take; empty: not known.
+        has_counters: Whether hardware counters tell what the kernels' accesses move.
     """
     timing = result.timing
     if timing is None or timing.median_ns <= 0:
@@ -93,10 +95,15 @@ def performance_findings(
         return facts  # advice on the kernels would contradict what they reach, or miss the time
     return (
         *facts,
-        *_bound(numbers, device, kernels, launches),
-        *(_strided(kernels, device) if kernels is not None else ()),
+        *(
+            finding
+            for finding in _bound(numbers, device, kernels, launches)
+            # Counters see how busy units are, also by work that the graph has not.
+            if not (has_counters and finding.kind is FindingKind.LATENCY_BOUND)
+        ),
+        *(_strided(kernels, device) if kernels is not None and not has_counters else ()),
         *(_group_size(launches, device, kernels) if launches is not None else ()),
-        *resource_findings(resources, launches, device, kernels),
+        *resource_findings(resources, launches, device, kernels=kernels, times=result.kernel_times),
     )
 
 
@@ -253,6 +260,8 @@ def _noisy(timing: Timing) -> Iterator[Finding]:
 def _strided(kernels: KernelFacts, device: DeviceSpec) -> Iterator[Finding]:
     if kernels.strided_share < _STRIDED_SHARE:
         return
+    if kernels.has_matrix_product and kernels.moves_ahead:
+        return  # one bulk copy counts as one access here, and moves a tile
     lane = "threadIdx.x" if backend_of(device.language).has_warps else "lane"
     yield Finding(
         kind=FindingKind.STRIDED_ACCESS,

@@ -9,11 +9,14 @@ from evaluator_svc.diagnosis.occupancy import Limit, Occupancy, occupancy
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+from kernel_foundry.domain.kernel_time import KernelTime, shares
 
 _LOW_SHARE: Final = 0.5
 """Of a compute unit's work-items: below, it is told."""
 _TAIL_WASTE: Final = 0.2
-"""Of the device's time: more is lost to the last wave, and it is told."""
+"""Of the kernel's time: more is lost to the last wave, and it is told."""
+_MAIN_SHARE: Final = 0.25
+"""Of the time of all kernels: below, the largest launch's occupancy decides little."""
 
 _OCCUPANCY_HINTS: Final = {
     Limit.REGISTERS: "fewer values alive at once: smaller register tiles, or "
@@ -28,7 +31,9 @@ def resource_findings(
     resources: tuple[KernelResources, ...],
     launches: LaunchFacts | None,
     device: DeviceSpec,
+    *,
     kernels: KernelFacts | None = None,
+    times: tuple[KernelTime, ...] = (),
 ) -> tuple[Finding, ...]:
     """Return what the kernels' resources show.
 
@@ -37,10 +42,11 @@ def resource_findings(
         launches: What the plan launches; None: not known.
         device: Where it runs.
         kernels: What the kernels do; None: not known.
+        times: Of the kernels of a plan with several; empty: not known.
     """
     spilled = (finding for one in dict.fromkeys(resources) for finding in _spills(one))
     main = None if launches is None else _main(resources, launches)
-    if main is None or launches is None:
+    if main is None or launches is None or _is_small(main, times):
         return tuple(spilled)
     held = occupancy(
         main,
@@ -53,7 +59,7 @@ def resource_findings(
     return (
         *spilled,
         *_occupancy(main, held, launches, device, kernels),
-        *_tail(held, launches, device),
+        *_tail(main, held, launches, device),
     )
 
 
@@ -90,6 +96,13 @@ def _main(resources: tuple[KernelResources, ...], launches: LaunchFacts) -> Kern
     """Return the resources of the largest launch's kernel, the worst configuration's of several."""
     own = [r for r in resources if r.kernel == launches.kernel or len(resources) == 1]
     return max(own, key=lambda r: (r.registers, r.shared_bytes), default=None)
+
+
+def _is_small(main: KernelResources, times: tuple[KernelTime, ...]) -> bool:
+    return any(
+        time.kernel == main.kernel and share < _MAIN_SHARE
+        for time, share in zip(times, shares(times), strict=True)
+    )
 
 
 def _spills(resources: KernelResources) -> Iterator[Finding]:
@@ -145,7 +158,9 @@ def _is_usual_block(held: Occupancy, launches: LaunchFacts) -> bool:
     return held.limit is Limit.GROUP_SIZE and 128 <= launches.group_size <= 256
 
 
-def _tail(held: Occupancy, launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:
+def _tail(
+    main: KernelResources, held: Occupancy, launches: LaunchFacts, device: DeviceSpec
+) -> Iterator[Finding]:
     at_once = held.groups * device.compute_units
     if launches.group_count <= at_once or at_once == 0:
         return
@@ -157,8 +172,8 @@ def _tail(held: Occupancy, launches: LaunchFacts, device: DeviceSpec) -> Iterato
     yield Finding(
         kind=FindingKind.OCCUPANCY,
         severity=Severity.INFO,
-        message=f"{launches.group_count} groups run in {whole} waves of {at_once}; the last is "
-        f"mostly empty, and {waste:.0%} of the device's time with it",
+        message=f"{launches.group_count} groups of {main.kernel} run in {whole} waves of "
+        f"{at_once}; the last is mostly empty, and {waste:.0%} of this kernel's time with it",
         evidence=(
             Figure(name="waves", value=waves),
             Figure(name="groups_at_once", value=float(at_once)),

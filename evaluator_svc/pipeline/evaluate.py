@@ -29,6 +29,7 @@ from evaluator_svc.pipeline.profile.profile_stage import ProfileStage
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
 from evaluator_svc.pipeline.tools import sanitized
 from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.tools.profiler import NCU
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation
@@ -175,7 +176,7 @@ class CandidateEvaluation:
         return sanitizers.failure
 
     def _diagnose(self, candidate: LoadedCandidate) -> None:
-        report = self._draft.compile
+        report, profile = self._draft.compile, self._draft.profile
         with self._draft.stage("diagnosis"):
             for workload in self._workloads:
                 if not workload.held_out:
@@ -187,6 +188,7 @@ class CandidateEvaluation:
                         kernels=candidate.kernel_facts,
                         launches=candidate.launch_facts(workload.workload),
                         resources=report.kernels if report else (),
+                        has_counters=profile is not None and profile.tool == NCU,
                     )
                     self._draft.add_findings(findings)
 

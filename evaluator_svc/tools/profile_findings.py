@@ -1,5 +1,6 @@
 """What ncu's metrics say is wrong with a kernel, and what to try; figures are in its profile."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -9,8 +10,16 @@ from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _MAX_KERNELS: Final = 3
 """Told of, those that take longest first."""
-_BUSY: Final = 0.6
-"""Of a peak: above, that is what binds."""
+AT_PEAK: Final = 0.8
+"""Of a unit's peak: above, waiting is the unit's own, and bytes that are wasted cost little."""
+BUSY: Final = 0.6
+"""Of a peak: above, that is what binds. Warps at a barrier are then those that have done their
+part, such as producers of tiles that wait for the end."""
+_USES_TENSOR_PIPE: Final = 0.1
+_LEAST_TIME: Final = 0.1
+"""Of the time of all measured kernels: below, a kernel's waste is not worth a word."""
+_LEAST_MOVED: Final = 0.2
+"""Of the last-level cache's sectors: below, accesses that waste theirs are few."""
 _STALL_SHARE: Final = 0.3
 _CONFLICT_SHARE: Final = 0.1
 """Of the passes over shared memory."""
@@ -22,19 +31,30 @@ _SECTOR_BYTES: Final = 32
 def profile_findings(measured: Iterable[LaunchMetrics]) -> tuple[Finding, ...]:
     """Return the findings of measured launches: several for each kernel, the longest first."""
     slowest: dict[str, LaunchMetrics] = {}
+    times_ns: Counter[str] = Counter()
     for one in measured:
+        times_ns[one.kernel] += one.time_ns
         known = slowest.get(one.kernel)
         if known is None or one.time_ns > known.time_ns:
             slowest[one.kernel] = one
+    total_ns = times_ns.total()
     ordered = sorted(slowest.values(), key=lambda one: -one.time_ns)[:_MAX_KERNELS]
-    return tuple(finding for one in ordered for finding in _of_kernel(one))
+    return tuple(
+        finding
+        for one in ordered
+        for finding in _of_kernel(one, is_small=times_ns[one.kernel] < _LEAST_TIME * total_ns)
+    )
 
 
-def _of_kernel(one: LaunchMetrics) -> Iterator[Finding]:
+def _of_kernel(one: LaunchMetrics, *, is_small: bool) -> Iterator[Finding]:
     yield _use(one)
-    yield from _waiting(one)
+    if is_small:
+        return
+    if one.busiest_share < AT_PEAK:
+        yield from _waiting(one)
     yield from _conflicts(one)
-    yield from _waste(one)
+    if one.share(report.MEMORY_SHARE) < AT_PEAK:
+        yield from _waste(one)
 
 
 _EVIDENCE: Final = (
@@ -49,21 +69,37 @@ _EVIDENCE: Final = (
 )
 
 
+_FULL_TENSOR_PIPE: Final = (
+    "matrix units bind: only fewer products (parts) or a format with a higher rate make it faster"
+)
+_BUSY_TENSOR_PIPE: Final = (
+    "matrix units are what binds: keep them fed (tiles on their way, larger tiles, what comes after"
+    " the product beside the next one), or fewer products"
+)
+
+
 def _use(one: LaunchMetrics) -> Finding:
     """How busy the device is: what binds, by its own counters."""
     numbers = {n: f * one.metrics[m] for n, m, f in _EVIDENCE if m in one.metrics}
-    memory, compute = numbers.get("dram_share", 0.0), numbers.get("compute_share", 0.0)
-    if max(memory, compute) < _BUSY:
-        kind, hint = FindingKind.LATENCY_BOUND, "neither is busy: see what warps wait for"
-    elif memory >= compute:
+    memory, compute = one.share(report.MEMORY_SHARE), one.share(report.COMPUTE_SHARE)
+    tensor = one.share(report.TENSOR_PIPE)
+    if one.busiest_share < BUSY:
+        kind, hint = FindingKind.LATENCY_BOUND, "none is busy: see what warps wait for"
+    elif memory >= max(compute, tensor):
         kind, hint = FindingKind.MEMORY_BOUND, "move fewer bytes: fuse, keep data on chip"
+    elif tensor >= AT_PEAK:
+        kind, hint = FindingKind.COMPUTE_BOUND, _FULL_TENSOR_PIPE
+    elif tensor >= BUSY:
+        kind, hint = FindingKind.COMPUTE_BOUND, _BUSY_TENSOR_PIPE
     else:
         kind, hint = FindingKind.COMPUTE_BOUND, "fewer instructions: reuse loads, vectors, fma"
+    text = f"memory at {memory:.0%} of its peak, multiprocessors at {compute:.0%}"
+    if tensor >= _USES_TENSOR_PIPE:
+        text += f", tensor pipe at {tensor:.0%}"
     return Finding(
         kind=kind,
         severity=Severity.INFO,
-        message=f"{one.kernel}, by its counters: memory at {memory:.0%} of its peak, "
-        f"multiprocessors at {compute:.0%}",
+        message=f"{one.kernel}, by its counters: {text}",
         evidence=tuple(Figure(name=name, value=value) for name, value in numbers.items()),
         hint=hint,
     )
@@ -97,12 +133,23 @@ _STALLS: Final = {
 }
 
 
+_BARRIERS_OF_PRODUCTS: Final = (
+    "warps that only load tiles and then wait for the end cost nothing; where the others wait too, "
+    "more tiles between barriers"
+)
+
+
 def _waiting(one: LaunchMetrics) -> Iterator[Finding]:
     stalls = one.stalls
     if not stalls or stalls[0][1] < _STALL_SHARE:
         return
     reason, share = stalls[0]
     what, hint = _STALLS.get(reason, (reason.replace("_", " "), ""))
+    if reason == "barrier":
+        if one.busiest_share >= BUSY:
+            return
+        if one.share(report.TENSOR_PIPE) >= _USES_TENSOR_PIPE:
+            hint = _BARRIERS_OF_PRODUCTS
     yield Finding(
         kind=FindingKind.STALL,
         severity=Severity.INFO,
@@ -130,15 +177,28 @@ def _conflicts(one: LaunchMetrics) -> Iterator[Finding]:
     )
 
 
+_ACCESSES: Final = (
+    ("loads", report.LOADED_PER_SECTOR, report.LOADED_SECTORS),
+    ("stores", report.STORED_PER_SECTOR, report.STORED_SECTORS),
+)
+
+
 def _waste(one: LaunchMetrics) -> Iterator[Finding]:
-    for name, metric in (("loads", report.LOADED_PER_SECTOR), ("stores", report.STORED_PER_SECTOR)):
+    everything = one.metrics.get(report.CACHE_SECTORS, 0.0)
+    for name, metric, sectors in _ACCESSES:
         used = one.metrics.get(metric, 0.0)
+        moved = one.metrics.get(sectors)
+        if moved is not None and moved < _LEAST_MOVED * everything:
+            continue
         if 0 < used < _WASTE * _SECTOR_BYTES:
+            evidence = [Figure(name="bytes_per_sector", value=used)]
+            if moved is not None:
+                evidence.append(Figure(name="sectors", value=moved))
             yield Finding(
                 kind=FindingKind.STRIDED_ACCESS,
                 severity=Severity.WARNING,
                 message=f"{one.kernel}: global {name} use {used:.0f} of each {_SECTOR_BYTES} bytes "
                 "that are moved",
-                evidence=(Figure(name="bytes_per_sector", value=used),),
+                evidence=tuple(evidence),
                 hint="let neighbouring threads touch neighbouring data",
             )

@@ -40,6 +40,11 @@ CONFLICTS: Final = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 SHARED_WAVEFRONTS: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 LOADED_PER_SECTOR: Final = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
 STORED_PER_SECTOR: Final = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"
+LOADED_SECTORS: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+STORED_SECTORS: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+"""Of single threads' accesses; bulk copies are not among them."""
+CACHE_SECTORS: Final = "lts__t_sectors.sum"
+"""All that the last-level cache moves."""
 _STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _STALLED: Final = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 STALLS: Final = (
@@ -59,6 +64,7 @@ _SAMPLED: Final = (
 METRICS: Final = (
     *(TIME, MEMORY_RATE, MEMORY_SHARE, COMPUTE_SHARE, FMA_PIPE, TENSOR_PIPE, ACHIEVED_OCCUPANCY),
     *(POSSIBLE_OCCUPANCY, CONFLICTS, SHARED_WAVEFRONTS, LOADED_PER_SECTOR, STORED_PER_SECTOR),
+    *(LOADED_SECTORS, STORED_SECTORS, CACHE_SECTORS),
     *(CACHE_SHARE, FIRST_CACHE_SHARE, ALU_PIPE, LSU_PIPE, SPECIAL_PIPE, ISSUE_SLOTS),
     *(BYTES_READ, BYTES_WRITTEN),
     *(_STALL.format(reason) for reason in STALLS),
@@ -85,6 +91,15 @@ class LaunchMetrics:
     def time_ns(self) -> float:
         """Time on the device; 0 when not told."""
         return self.metrics.get(TIME, 0.0)
+
+    @property
+    def busiest_share(self) -> float:
+        """The largest share of its peak among memory, multiprocessors and tensor pipe."""
+        return max(self.share(MEMORY_SHARE), self.share(COMPUTE_SHARE), self.share(TENSOR_PIPE))
+
+    def share(self, name: str) -> float:
+        """Return a metric in percent as a share, from 0; 0 when not told."""
+        return max(self.metrics.get(name, 0.0), 0.0) / 100
 
     @property
     def stalls(self) -> tuple[tuple[str, float], ...]:

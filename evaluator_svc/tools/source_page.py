@@ -39,6 +39,11 @@ class LineSamples:
     reasons: Mapping[str, int]
     """Of these by what they waited for; empty: not told."""
 
+    def without(self, reason: str) -> "LineSamples":
+        """Return these samples but for those that waited for `reason`."""
+        kept = {name: count for name, count in self.reasons.items() if name != reason}
+        return LineSamples(total=max(self.total - self.reasons.get(reason, 0), 0), reasons=kept)
+
 
 def line_samples(output: str) -> dict[SourceLine, LineSamples]:
     """Return the samples of each line in a source page; empty when it holds none."""

@@ -30,6 +30,7 @@ def findings(
     kernels: KernelFacts | None = None,
     launches: LaunchFacts | None = None,
     own_share: float | None = None,
+    has_counters: bool = False,
 ) -> dict[FindingKind, Finding]:
     admission = workload_admission(
         flops=flops,
@@ -44,7 +45,13 @@ def findings(
         warm_timing=None if warm_ns is None else timing_of(warm_ns, half_width=0.01, is_cold=False),
     )
     found = performance_findings(
-        result, admission, DEVICE, PEAKS, kernels=kernels, launches=launches
+        result,
+        admission,
+        DEVICE,
+        PEAKS,
+        kernels=kernels,
+        launches=launches,
+        has_counters=has_counters,
     )
     return {f.kind: f for f in found}
 
@@ -110,6 +117,21 @@ def test_strided_access_is_told_with_its_share() -> None:
 
     assert found[FindingKind.STRIDED_ACCESS].evidence[0].value == 0.75
     assert "sub-group" in found[FindingKind.STRIDED_ACCESS].hint
+
+
+def test_strided_access_is_not_counted_in_code_where_that_says_nothing_of_bytes() -> None:
+    strided = KernelFacts(strided_weight=3.0, contiguous_weight=1.0)
+    fed_by_copies = replace(strided, has_matrix_product=True, moves_ahead=True)
+
+    assert FindingKind.STRIDED_ACCESS not in findings(kernels=strided, has_counters=True)
+    assert FindingKind.STRIDED_ACCESS not in findings(kernels=fed_by_copies)
+
+
+def test_counters_tell_better_than_estimates_that_no_unit_is_busy() -> None:
+    idle = {"bytes_": 400_000, "flops": 400_000}
+
+    assert FindingKind.LATENCY_BOUND in findings(**idle)
+    assert FindingKind.LATENCY_BOUND not in findings(**idle, has_counters=True)
 
 
 @pytest.mark.parametrize(("groups", "size", "word"), [(4, 64, "idle"), (64, 1, "vector unit")])

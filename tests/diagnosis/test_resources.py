@@ -12,6 +12,7 @@ from evaluator_svc.diagnosis.resources import resource_findings
 from kernel_foundry.domain.device import UnitLimits
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.kernel_time import KernelTime
 from tests.domain_values import H200
 
 DEVICE = replace(
@@ -33,9 +34,12 @@ def launches(*, groups: int = 132 * 64, size: int = 256, shared: int = 0) -> Lau
 
 
 def findings(
-    resources: KernelResources, facts: LaunchFacts, kernels: KernelFacts | None = None
+    resources: KernelResources,
+    facts: LaunchFacts,
+    kernels: KernelFacts | None = None,
+    times: tuple[KernelTime, ...] = (),
 ) -> dict[FindingKind, Finding]:
-    found = resource_findings((resources,), facts, DEVICE, kernels)
+    found = resource_findings((resources,), facts, DEVICE, kernels=kernels, times=times)
     return {f.kind: f for f in found}
 
 
@@ -107,9 +111,23 @@ def test_a_last_wave_that_is_mostly_empty_is_told() -> None:
 
     found = findings(kernel(), launches(groups=at_once + 10))[FindingKind.OCCUPANCY]
 
-    assert "2 waves" in found.message
+    assert "of k run in 2 waves" in found.message
     assert findings(kernel(), launches(groups=2 * at_once)) == {}
     assert findings(kernel(), launches(groups=at_once // 2)) == {}
+
+
+@pytest.mark.parametrize(("others_ns", "is_told"), [(1e5, True), (9e5, False)])
+def test_waves_of_a_kernel_that_takes_little_of_the_time_are_not_told(
+    others_ns: float, is_told: bool
+) -> None:
+    times = tuple(
+        KernelTime(kernel=name, launches=1, median_ns=ns)
+        for name, ns in (("k", 1e5), ("others", others_ns))
+    )
+
+    found = findings(kernel(), launches(groups=132 * 8 + 10), times=times)
+
+    assert (FindingKind.OCCUPANCY in found) == is_told
 
 
 def test_a_group_that_does_not_fit_has_its_reason() -> None:

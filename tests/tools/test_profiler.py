@@ -1,5 +1,6 @@
 """What ncu says, from recorded pages; and processes, with programs in its place."""
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from evaluator_svc.tools.profile_report import SAMPLE, SAMPLES, launches
 from evaluator_svc.tools.source_page import line_samples
 from kernel_foundry.domain.finding import Finding, FindingKind
 from kernel_foundry.domain.kernel_time import KernelTime
-from kernel_foundry.domain.profile import HotLine
+from kernel_foundry.domain.profile import HotLine, Share
 
 FOLDER = Path(__file__).parent / "recorded"
 RECORDED = FOLDER / "ncu_raw.csv"
@@ -24,9 +25,12 @@ LIBRARY = FOLDER / "ncu_library_raw.csv"
 ENVIRONMENT = {"PATH": os.defpath}
 
 
+BARRIERS = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
+
+
 def table(**changes: str) -> str:
     """A table of one launch with the given metrics, by `profile_report`'s names."""
-    metrics = {getattr(report, name): value for name, value in changes.items()}
+    metrics = {getattr(report, name, name): value for name, value in changes.items()}
     names = ["ID", "Kernel Name", report.TIME, *metrics]
     rows = [names, [""] * len(names), ["0", "k(float *)", "10,000", *metrics.values()]]
     return "\n".join(",".join(f'"{value}"' for value in row) for row in rows)
@@ -110,6 +114,69 @@ def test_good_use_is_told_without_complaint() -> None:
     assert set(by_kind(output)) == {FindingKind.MEMORY_BOUND}
 
 
+@pytest.mark.parametrize(
+    ("busy", "is_told"),
+    [
+        ({}, True),
+        ({"TENSOR_PIPE": "45"}, True),
+        ({"TENSOR_PIPE": "64"}, False),
+        ({"TENSOR_PIPE": "95", "COMPUTE_SHARE": "90"}, False),
+        ({"MEMORY_SHARE": "94"}, False),
+    ],
+)
+def test_warps_that_are_parked_at_a_barrier_are_no_finding_where_a_unit_is_busy(
+    busy: dict[str, str], is_told: bool
+) -> None:
+    found = by_kind(table(**busy, **{BARRIERS: "4"}))
+
+    assert (FindingKind.STALL in found) == is_told
+    if is_told:
+        assert ("__syncthreads" in found[FindingKind.STALL].hint) == (not busy)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "kind", "words"),
+    [
+        ("95", FindingKind.COMPUTE_BOUND, "only fewer products"),
+        ("64", FindingKind.COMPUTE_BOUND, "keep them fed"),
+        ("45", FindingKind.LATENCY_BOUND, "none is busy"),
+    ],
+)
+def test_the_tensor_pipe_is_a_unit_that_may_bind(
+    tensor: str, kind: FindingKind, words: str
+) -> None:
+    found = by_kind(table(MEMORY_SHARE="11", COMPUTE_SHARE="59", TENSOR_PIPE=tensor))[kind]
+
+    assert found.message.endswith(f"multiprocessors at 59%, tensor pipe at {tensor}%")
+    assert words in found.hint
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"MEMORY_SHARE": "94"},
+        {"LOADED_SECTORS": "1,000", "CACHE_SECTORS": "10,000"},
+    ],
+)
+def test_accesses_that_waste_little_of_what_is_moved_are_not_told(
+    metrics: dict[str, str],
+) -> None:
+    wasteful = table(LOADED_PER_SECTOR="6.05", LOADED_SECTORS="9,000", CACHE_SECTORS="10,000")
+
+    assert FindingKind.STRIDED_ACCESS in by_kind(wasteful)
+    assert FindingKind.STRIDED_ACCESS not in by_kind(table(LOADED_PER_SECTOR="6.05", **metrics))
+
+
+def test_waste_of_a_kernel_that_takes_little_of_the_time_is_not_told() -> None:
+    short = table(LOADED_PER_SECTOR="6")
+    long = short.splitlines()[-1].replace("k(float *)", "main").replace("10,000", "150,000")
+
+    found = profile_findings(launches(f"{short}\n{long}"))
+
+    wasteful = [f.message for f in found if f.kind is FindingKind.STRIDED_ACCESS]
+    assert [message.partition(":")[0] for message in wasteful] == ["main"]
+
+
 def test_values_that_are_no_numbers_are_left_out() -> None:
     (one,) = launches(table(MEMORY_SHARE="n/a", COMPUTE_SHARE="nan", CONFLICTS=""))
 
@@ -177,6 +244,19 @@ def test_lines_of_headers_and_reasons_are_told() -> None:
         HotLine(line=4, share=pytest.approx(1205 / 1605), stall="wait"),
         HotLine(line=9, share=pytest.approx(400 / 1605), file="tile.cuh", stall="wait"),
     )
+
+
+def test_warps_at_a_barrier_heat_no_line_of_a_kernel_that_keeps_a_unit_busy() -> None:
+    page = source_page(("4", "x", "-", "-", "900", "0"), ("9", "y", "-", "-", "10", "90"))
+    samples = line_samples(page.replace(f"{SAMPLE}wait", f"{SAMPLE}barrier"))
+    (kernel,) = counted_kernels(launches(PRODUCT.read_text()), ["product"], ())
+    units = (Share(name="tensor pipe", share=0.64),)
+
+    busy = hot_lines(samples, [dataclasses.replace(kernel, units=units)])
+    idle = hot_lines(samples, [dataclasses.replace(kernel, units=())])
+
+    assert [(line.line, line.share, line.stall) for line in busy] == [(9, 1.0, "")]
+    assert [line.line for line in idle] == [4, 9]
 
 
 @given(st.text(alphabet='"File PathuncoNmLe,0\n1', max_size=300))

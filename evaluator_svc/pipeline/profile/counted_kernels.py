@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from evaluator_svc.tools import profile_report as report
+from evaluator_svc.tools.profile_findings import BUSY
 from evaluator_svc.tools.profile_report import LaunchMetrics
 from evaluator_svc.tools.source_page import LineSamples, SourceLine
 from kernel_foundry.domain.kernel_time import KernelTime
@@ -30,8 +31,10 @@ _UNITS: Final = (
     ("special functions", report.SPECIAL_PIPE),
     ("issue slots", report.ISSUE_SLOTS),
 )
+_BINDING_UNITS: Final = ("DRAM", "SM", "tensor pipe")
 _NO_STALL: Final = "selected"
 """A warp that was found at work."""
+_BARRIER: Final = "barrier"
 
 
 def counted_kernels(
@@ -104,18 +107,28 @@ def _occupancy_limit(metrics: Mapping[str, float]) -> str:
 def hot_lines(
     samples: Mapping[SourceLine, LineSamples], kernels: Sequence[KernelProfile]
 ) -> tuple[HotLine, ...]:
-    """Return the lines with most samples, each kernel weighted by its time."""
+    """Return the lines with most samples, each kernel weighted by its time.
+
+    Samples of warps at a barrier do not count where a unit is busy: producers of tiles that wait
+    for the end are found at it all the time, and take nothing from that unit.
+    """
     total_ns = sum(kernel.time_ns for kernel in kernels)
     weights = {k.kernel: k.time_ns / total_ns for k in kernels if total_ns > 0}
+    busy = {kernel.kernel for kernel in kernels if _is_busy(kernel)}
+    counted = {
+        line: found.without(_BARRIER) if line.kernel in busy else found
+        for line, found in samples.items()
+    }
     of_kernel: Counter[str] = Counter()
-    for line, found in samples.items():
+    for line, found in counted.items():
         of_kernel[line.kernel] += found.total
     shares: dict[tuple[str, int], float] = {}
     reasons: dict[tuple[str, int], Counter[str]] = {}
-    for line, found in samples.items():
+    for line, found in counted.items():
+        if not found.total:
+            continue
         place = ("" if line.file == CUDA.source_file else line.file, line.line)
-        weight = weights.get(line.kernel, 0.0)
-        share = weight * found.total / of_kernel[line.kernel]
+        share = weights.get(line.kernel, 0.0) * found.total / of_kernel[line.kernel]
         shares[place] = shares.get(place, 0.0) + share
         reasons.setdefault(place, Counter()).update(found.reasons)
     return tuple(
@@ -123,6 +136,10 @@ def hot_lines(
         for (file, number), share in sorted(shares.items(), key=lambda item: -item[1])[:MOST_LINES]
         if share > 0
     )
+
+
+def _is_busy(kernel: KernelProfile) -> bool:
+    return any(u.share >= BUSY for u in kernel.units if u.name in _BINDING_UNITS)
 
 
 def _main_stall(reasons: Counter[str]) -> str:
