@@ -43,7 +43,7 @@ class _Numbers:
     median_ns: float
     traffic_bound_ns: float
     bytes_ns: float
-    """Each byte once, also those that a cache may keep."""
+    """Each byte once, also those that a cache may keep; at least the traffic bound."""
     estimate_ns: float
     """The arithmetic on the fastest unit that the tolerance admits."""
     unit: str
@@ -114,7 +114,13 @@ def _numbers(
     return _Numbers(
         median_ns=timing.median_ns,
         traffic_bound_ns=admission.traffic_bound_ns,
-        bytes_ns=_time_ns(admission.minimal_bytes, peaks.bandwidth_bytes_per_second),
+        bytes_ns=max(
+            admission.traffic_bound_ns,
+            _time_ns(
+                admission.minimal_bytes,
+                max(peaks.bandwidth_bytes_per_second, peaks.read_bandwidth_bytes_per_second),
+            ),
+        ),
         estimate_ns=admission.arithmetic_estimate_ns,
         unit=admission.arithmetic_unit,
         fma_ns=_time_ns(admission.flops, peaks.flops_per_second),
@@ -170,7 +176,8 @@ def _arithmetic_estimate(numbers: _Numbers) -> Iterator[Finding]:
 
 _BOUND_MESSAGES: Final = {
     FindingKind.LAUNCH_BOUND: "launching takes {share:.0%} of the time",
-    FindingKind.MEMORY_BOUND: "memory: moving each byte once would take {share:.0%} of the time",
+    FindingKind.MEMORY_BOUND: "memory: moving each byte once, whatever a cache keeps, would take "
+    "{share:.0%} of the time",
     FindingKind.COMPUTE_BOUND: "arithmetic: at the full rate of {unit} it would take {share:.0%} "
     "of the time",
     FindingKind.LATENCY_BOUND: "neither memory nor arithmetic is busy: the larger would take "

@@ -1,5 +1,6 @@
 """The task as prompts print it: mode, precision, tolerance, and workloads but the held-out ones."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -7,6 +8,7 @@ from generator_svc.prompting.units import bytes_text, time_text
 from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.plan.dtypes import DTYPE_BYTES
 from kernel_foundry.plan.from_admission import name_table
 
 MAX_WORKLOADS: Final = 4
@@ -101,7 +103,7 @@ def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
         names = name_table(workload.tensors, workload.scalars).render()
         if views:
             names = _lines_not_in(names, views[0].names)
-        views.append(_workload_view(workload, names))
+        views.append(_workload_view(workload, names, admission.device.cache_bytes))
     return tuple(views)
 
 
@@ -111,14 +113,31 @@ def _lines_not_in(text: str, known: str) -> str:
     return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in known_lines)
 
 
-def _workload_view(workload: WorkloadAdmission, names: str) -> WorkloadView:
+def _counted_bytes(workload: WorkloadAdmission, cache_bytes: int) -> int:
+    """Return the compulsory bytes of the traffic bound: not the outputs that a cache may keep."""
+    written = sum(
+        math.prod(tensor.shape) * DTYPE_BYTES[tensor.dtype]
+        for tensor in workload.tensors
+        if tensor.role is TensorRole.OUTPUT
+    )
+    return max(workload.minimal_bytes - min(written, cache_bytes), 0)
+
+
+def _workload_view(workload: WorkloadAdmission, names: str, cache_bytes: int) -> WorkloadView:
+    counted = bytes_text(_counted_bytes(workload, cache_bytes))
+    kept = (
+        ""
+        if counted == bytes_text(workload.minimal_bytes)
+        else (f" for {counted}, a cache may keep the rest")
+    )
     baselines = [f"{b.name} {time_text(b.timing.median_ns)}" for b in workload.baselines]
     return WorkloadView(
         name=workload.workload,
         names=names,
         flops_text=f"{workload.flops / 1e6:.1f} MFLOP, {bytes_text(workload.minimal_bytes)} at"
         " least",
-        limits_text=f"traffic bound {time_text(workload.traffic_bound_ns)}, arithmetic estimate "
+        limits_text=f"traffic bound {time_text(workload.traffic_bound_ns)}{kept}, "
+        "arithmetic estimate "
         f"{time_text(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
         baselines_text="".join(f"; {text}" for text in baselines),
     )

@@ -88,8 +88,6 @@ class Profile:
     """Whose counters these are: "ncu" or "perf_event"; empty: none were read."""
     reason: str = ""
     """Why there are no counters; empty: there are."""
-    bandwidth_share: float | None = None
-    """Compulsory bytes over the time of a call, as a share of the measured peak."""
     kernels: tuple[KernelProfile, ...] = ()
     """Those that take longest first."""
     lines: tuple[HotLine, ...] = ()
@@ -100,7 +98,7 @@ class Profile:
 
 def numbers_of(profile: Profile) -> tuple[float, ...]:
     """Return every number of a profile: shares, times, counts and bytes."""
-    found: list[float | None] = [profile.call_ns, profile.minimal_bytes, profile.bandwidth_share]
+    found: list[float | None] = [profile.call_ns, profile.minimal_bytes]
     for kernel in profile.kernels:
         found += (kernel.time_ns, kernel.launches, kernel.registers, kernel.shared_bytes)
         found += (kernel.occupancy, kernel.possible_occupancy, kernel.moved_bytes)

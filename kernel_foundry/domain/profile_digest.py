@@ -42,8 +42,6 @@ def _head(profile: Profile) -> str:
     if profile.tool:
         head += f", by {_plain(profile.tool, _LONGEST_NAME)}"
     head += f"; compulsory bytes: {_bytes(profile.minimal_bytes)}"
-    if profile.bandwidth_share is not None:
-        head += f", {_percent(profile.bandwidth_share)} of the measured bandwidth"
     moved = [k.moved_bytes * k.launches for k in profile.kernels if k.moved_bytes is not None]
     if moved:
         head += f"; moved: {_bytes(sum(moved))}"

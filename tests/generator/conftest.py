@@ -1,5 +1,6 @@
 """A small task, its admission, elites and scripted models that the generator tests share."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -65,7 +66,7 @@ def workload(name: str, shape: tuple[int, ...], *, held_out: bool = False) -> Wo
         ),
         scalars=(NamedScalar(name="temperature", literal="0.5"),),
         flops=1_000_000,
-        minimal_bytes=1 << 20,
+        minimal_bytes=2 * 4 * math.prod(shape),
         traffic_bound_ns=1e6,
         arithmetic_estimate_ns=1e6,
         baselines=baselines,

@@ -40,7 +40,6 @@ COUNTED: Final = Profile(
     call_ns=1.3e6,
     minimal_bytes=64 << 20,
     tool="ncu",
-    bandwidth_share=0.4,
     kernels=(
         KernelProfile(
             kernel="softmax_rows",

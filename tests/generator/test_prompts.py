@@ -67,7 +67,7 @@ def test_every_prompt_has_task_device_language_and_example(
         assert "float32 (2048, 4096)" in text
         assert "temperature" in text
         assert "Test CPU" in text
-        assert "21.5 GB/s" in text
+        assert "21.5 GB/s to copy in memory" in text
         assert "1e-05 * scale + 0.0001 * |expected|" in text
         assert short_reference("sycl").strip() in text
         assert "void bias_leaky_relu" in text
@@ -466,3 +466,19 @@ def test_a_profile_is_shown_unless_it_is_switched_off_or_of_a_hidden_workload(
     for other in (prompt("default", without=("profiles",)), prompt(samples.HELD_OUT)):
         assert "Profile:" not in other.messages[1].content
         assert "profiles" not in other.mechanisms
+
+
+def test_a_bandwidth_that_says_nothing_beside_that_of_a_copy_is_not_told(
+    request_: ProposalRequest,
+) -> None:
+    device = request_.admission.device
+    assert device.peaks is not None
+    copy = device.peaks.bandwidth_bytes_per_second
+    peaks = replace(
+        device.peaks,
+        read_bandwidth_bytes_per_second=copy,
+        cache_bandwidth_bytes_per_second=0.9 * copy,
+    )
+    admission = replace(request_.admission, device=replace(device, peaks=peaks))
+
+    assert _user(replace(request_, admission=admission)).count("GB/s") == 1

@@ -160,7 +160,7 @@ def test_a_code_of_the_tool_closes_the_counters_for_good(
 
 def test_closed_counters_are_not_tried_and_the_object_tells_the_rest() -> None:
     assert Stage(60.0, closed="ncu: no counters").digest == (
-        "default, 100 µs a call; compulsory bytes: 24 MB, 6 % of the measured bandwidth",
+        "default, 100 µs a call; compulsory bytes: 24 MB",
         "no hardware counters: ncu: no counters",
         "product: 70 µs (70 %); instructions: matrix products 50 %, shared memory 50 %",
         "  occupancy 38 % possible, limited by shared memory; 64 registers; 65.5 kB shared memory",

@@ -128,16 +128,12 @@ class ProfileStage:
         kernels: tuple[KernelProfile, ...],
         lines: tuple[HotLine, ...] = (),
     ) -> Profile:
-        call_ns = _call_ns(result)
-        peak = self._context.peaks.bandwidth_bytes_per_second
-        share = 1e9 * workload.minimal_bytes / call_ns / peak if call_ns > 0 < peak else None
         return Profile(
             workload=workload.workload,
-            call_ns=call_ns,
+            call_ns=_call_ns(result),
             minimal_bytes=workload.minimal_bytes,
             tool=tool,
             reason=reason,
-            bandwidth_share=share,
             kernels=kernels,
             lines=lines,
         )

@@ -16,8 +16,7 @@ export function profilePane({ verdict, profile: digest, device_code: code }) {
   const total = profile.kernels.reduce((ns, kernel) => ns + kernel.time_ns, 0);
   return [
     el("p", { class: "soft" }, `${profile.workload}, ${duration(profile.call_ns)} a call`,
-      profile.tool ? `, by ${profile.tool}` : `; no hardware counters: ${profile.reason || "none were read"}`,
-      profile.bandwidth_share === null ? "" : `; compulsory bytes at ${percent(profile.bandwidth_share)} of the measured bandwidth`),
+      profile.tool ? `, by ${profile.tool}` : `; no hardware counters: ${profile.reason || "none were read"}`),
     profile.kernels.map((kernel) => kernelPart(kernel, total)),
     hotLines(profile.lines, code),
     profile.counters.length ? [el("h3", {}, "Counters of a call"), table("Counters of a call", ["Counter", { name: "Count", kind: "number" }],
