@@ -1,6 +1,6 @@
 """What ncu's metrics say is wrong with a kernel, and what to try; figures are in its profile."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -31,13 +31,13 @@ _SECTOR_BYTES: Final = 32
 def profile_findings(measured: Iterable[LaunchMetrics]) -> tuple[Finding, ...]:
     """Return the findings of measured launches: several for each kernel, the longest first."""
     slowest: dict[str, LaunchMetrics] = {}
-    times_ns: Counter[str] = Counter()
+    times_ns: defaultdict[str, float] = defaultdict(float)
     for one in measured:
         times_ns[one.kernel] += one.time_ns
         known = slowest.get(one.kernel)
         if known is None or one.time_ns > known.time_ns:
             slowest[one.kernel] = one
-    total_ns = times_ns.total()
+    total_ns = sum(times_ns.values())
     ordered = sorted(slowest.values(), key=lambda one: -one.time_ns)[:_MAX_KERNELS]
     return tuple(
         finding

@@ -10,13 +10,13 @@ from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_find
 from evaluator_svc.judge.comparison.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.comparison.non_finite import wrong_numbers
 from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
+from evaluator_svc.judge.comparison.range_finding import range_finding
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.errors import TaskInvalidError
 
 _OF_ALL_WEIGHTS: Final = (Distribution.WEIGHTS, Distribution.USUAL_WEIGHTS)
@@ -137,7 +137,7 @@ def _verdict(
         return RangeVerdict(check=check, audit=audited.audit, wide=audited.wide)
     is_binding = value_range.is_binding
     words = _WORDS.get(of_what, of_what)
-    finding = _finding(draw, wrong[0], value_range, f"{words}{where}")
+    finding = range_finding(draw, wrong[0], value_range, f"{words}{where}")
     # Reported ranges are none to be suspicious of: kernels may do there as they like.
     result = CheckResult.FAILED if is_binding else CheckResult.PASSED
     note = "" if is_binding else "it differs there, which is reported and no reason to refuse"
@@ -246,45 +246,6 @@ def _passed(draw: SharedDraw, note: str) -> Check:
     )
 
 
-def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, where: str) -> Finding:
-    comparison = output.comparisons[0]
-    name = draw.output_slots[output.output].name
-    count, what = comparison.mismatch_count, "wrong"
-    no_numbers = comparison.nan_count + comparison.inf_count
-    if no_numbers == count or value_range.distribution is Distribution.LEVEL:
-        count, what = no_numbers, "no number"
-    where += f", which are up to {_largest_input(draw, output.seed):.2g} in size"
-    return Finding(
-        kind=FindingKind.VALUE_RANGE,
-        severity=Severity.ERROR if value_range.is_binding else Severity.WARNING,
-        message=(
-            f"{name} is {what} in {count} of {output.element_count} elements on {where}, workload"
-            f" {draw.workload}"
-        ),
-        evidence=figures(
-            mismatched_elements=comparison.mismatch_count,
-            nan_elements=comparison.nan_count,
-            infinite_elements=comparison.inf_count,
-            max_abs_error=comparison.max_abs_error,
-            tolerance_factor=value_range.factor,
-        ),
-        hint=_HINTS.get(value_range.distribution.value, ""),
-    )
-
-
-def _largest_input(draw: SharedDraw, seed: int) -> float:
-    """Return the largest magnitude among the finite numbers of a seed's inputs; 0 without any."""
-    with draw.call_set(seed, None) as reference:
-        return max(
-            (
-                float(tensor.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max())
-                for tensor in reference.inputs
-                if tensor.is_floating_point() and tensor.numel()
-            ),
-            default=0.0,
-        )
-
-
 _WORDS = {
     "large": "inputs of large magnitude",
     "offset": "inputs far from zero",
@@ -330,80 +291,4 @@ _WORDS = {
         " what they are compared with"
     ),
     "ordered": "inputs with rows or columns in order, integers in runs",
-}
-_ANY_WEIGHTS = (
-    "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
-    " parameter among its `constants`. Where single terms outweigh all others, errors of parts with"
-    " few bits average out no longer."
-)
-_RANGE = (
-    "Keep the range of float32 and all bits of each term: parts in float16 overflow beyond 65504,"
-    " unless each row is scaled by a power of two, and exp2f(fma(s, c, -m * c)) exceeds one where s"
-    " is large; exp2f((s - m) * c) does not."
-)
-_HINTS = {
-    "large": (
-        "Subtract the maximum before exp, and keep sums and squares from overflowing; parts in"
-        " float16 overflow beyond 65504, unless each row is scaled by a power of two."
-    ),
-    "offset": "Subtract the mean before squaring, and sum in float32 at least.",
-    "non_finite": "Leave out what is no number where the reference does.",
-    "zeros": "Guard divisions and logarithms as the reference does.",
-    "sparse": "Leave out no work because inputs look like zeros.",
-    "signs": "Keep all bits of each term: sums may cancel.",
-    "magnitudes": _RANGE,
-    "integers": _RANGE,
-    "powers": "Compute in float32 whatever the inputs are.",
-    "outliers": "Look at every element: a sample of a row does not tell its largest.",
-    "few": "Leave out no work because inputs look like zeros.",
-    "weights": _ANY_WEIGHTS,
-    "usual_weights": _ANY_WEIGHTS,
-    "weight_outliers": _ANY_WEIGHTS,
-    "blocks": "Leave out no iteration: on such inputs none is without effect.",
-    "large_integers": (
-        "Compute with all bits that an integer's type has; float32 holds 24 of them. A remainder"
-        " has the sign that the reference gives it."
-    ),
-    "negative": "Begin a maximum at minus infinity, and subtract it before exp.",
-    "alike": "Leave out nothing that differs only where inputs are near each other.",
-    "dense": (
-        "Rely on no zeros of inputs; where the task means them, its sidecar has the input among its"
-        " `constants`."
-    ),
-    "extremes": (
-        "Do as the reference does where a mask keeps nothing of a row or of a block, a share is"
-        " zero, or a label is the loss's ignore_index. Select by a mask: NaN times zero is NaN."
-    ),
-    "beside_one": (
-        "Take the logarithm of what is close to one from its difference to one: the shares of"
-        " exponent and mantissa cancel there."
-    ),
-    "near_one": "Leave out no factor: products of many need not vanish.",
-    "near_zero": "Leave out no factor: products of many need not vanish.",
-    "absolute": "Subtract the maximum before exp, whatever size inputs usually have.",
-    "huge": "Square nothing before it is divided by the largest: hypot does so.",
-    "tiny": "Square nothing before it is divided by the largest: hypot does so.",
-    "lasting_weights": "Take each step from the state before it: a state need not fade.",
-    "close": "Subtract before squaring: squares less products leave nothing of a small difference.",
-    "far": (
-        "Begin a maximum at minus infinity, leave out what is minus infinity before two are"
-        " subtracted, and square what is 16 bits wide in float32."
-    ),
-    "places": (
-        "Add with atomics or by one work-item for each place, take all bits of a place, count on no"
-        " most for a place, and on no row that has anything."
-    ),
-    "level": (
-        "Subtract the mean before squaring, or let no variance be less than zero: a root of that is"
-        " no number."
-    ),
-    "small": "Add what the reference adds to a variance or length, and where it adds it.",
-    "bounds": (
-        "Compare and cut off as the reference does, at its bounds and beyond them; a row may have"
-        " none, some or nothing but what it compares with."
-    ),
-    "ordered": (
-        "Look back as far as the reference does, and count on no most for a run, for records or for"
-        " one number of a row."
-    ),
 }
