@@ -63,7 +63,7 @@ def candidate_view(
     log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
     return CandidateView(
         source=source,
-        text=source_text(source, room),
+        text=source_text(source, room, is_edited=max_chars is None),
         is_whole=size <= room,
         meant_lines=frozenset(
             f.line
@@ -88,7 +88,11 @@ def _profile_lines(evaluation: Evaluation, source: KernelSource) -> tuple[str, .
 
 
 def source_text(
-    source: KernelSource, max_chars: int, meant_lines: frozenset[int] = frozenset()
+    source: KernelSource,
+    max_chars: int,
+    meant_lines: frozenset[int] = frozenset(),
+    *,
+    is_edited: bool,
 ) -> str:
     """Return both blocks of `source`, whole functions left out of what is too long.
 
@@ -96,11 +100,12 @@ def source_text(
         source: Device code and plan.
         max_chars: Room for both.
         meant_lines: Lines of device code whose functions are left out last.
+        is_edited: Whether a reply may be edits of it.
     """
     code, plan = source.device_code, source.plan
     if len(code) + len(plan) > max_chars:
         plan = clip(plan, max(max_chars - len(code), int(max_chars * _MAX_PLAN_SHARE)))
-        code = shortened_code(code, max_chars - len(plan), meant_lines)
+        code = shortened_code(code, max_chars - len(plan), meant_lines, is_edited=is_edited)
     code, plan = code.strip("\n"), plan.strip("\n")
     return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
 
@@ -127,7 +132,10 @@ def _measures_text(measures: Measures | None) -> str:
 
 
 def _result_lines(evaluation: Evaluation, admission: Admission) -> tuple[str, ...]:
-    lines = [f"configuration: {s.name} = {s.value}" for s in evaluation.configuration]
+    lines = []
+    if evaluation.configuration:
+        settings = ", ".join(f"{s.name} = {s.value}" for s in evaluation.configuration)
+        lines.append(f"judged with {settings} of TUNE, what else is in it at its first value")
     for result in evaluation.workloads:
         lines += _hidden_lines(result) if result.held_out else _workload_lines(result, admission)
     return tuple(clip(line, _MAX_LINE_CHARS) for line in lines[:_MAX_LINES])
@@ -152,7 +160,7 @@ def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
     if result.timing is not None:
         baselines = ", ".join(f"{b.name} {time_text(b.timing.median_ns)}" for b in result.baselines)
         lines.append(
-            f"{result.workload}: {time_text(result.timing.median_ns)}"
+            f"workload {result.workload}: {time_text(result.timing.median_ns)}"
             + (f"; baselines: {baselines}" if baselines else "")
             + _share_text(result.traffic_bound_share, "traffic bound")
             + _share_text(result.arithmetic_estimate_share, "arithmetic estimate")
@@ -162,12 +170,13 @@ def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
     correctness = result.correctness
     if correctness is not None and correctness.mismatch_count:
         lines.append(
-            f"{result.workload}: {correctness.mismatch_count} of {correctness.element_count} "
+            f"workload {result.workload}: {correctness.mismatch_count} of "
+            f"{correctness.element_count} "
             f"elements wrong, max abs error {correctness.max_abs_error:.3g}"
             + _first_wrong(correctness, _output_shape(admission, result.workload))
         )
     elif correctness is not None and result.timing is None:
-        lines.append(f"{result.workload}: all elements right")
+        lines.append(f"workload {result.workload}: all elements right")
     return lines
 
 

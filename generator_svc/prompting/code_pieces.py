@@ -1,7 +1,7 @@
 """Device code in less room: whole functions are left out, never the middle of one.
 
-What is shown can be edited, and what is not shown stays as it is. Functions that a finding points
-at stay to the last.
+What is not shown of code that is to be edited stays as it is. Functions that a finding points at
+are left out last.
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,20 @@ class _Function:
     last_line: int
 
 
-def shortened_code(code: str, max_chars: int, meant_lines: frozenset[int] = frozenset()) -> str:
+def shortened_code(
+    code: str,
+    max_chars: int,
+    meant_lines: frozenset[int] = frozenset(),
+    *,
+    is_edited: bool = True,
+) -> str:
     """Return `code` with bodies of functions left out until it has `max_chars` at most.
 
     Args:
         code: Device code.
         max_chars: Room; where heads of functions alone exceed it, lines are cut after all.
         meant_lines: 1-based lines whose functions are left out last.
+        is_edited: Whether a reply may be edits of it; else it is to be read alone.
     """
     bodies = sorted(
         _functions(code),
@@ -47,24 +54,23 @@ def shortened_code(code: str, max_chars: int, meant_lines: frozenset[int] = froz
     for body in bodies:
         if length <= max_chars:
             break
-        saved = body.end - body.start - len(_note(body))
+        saved = body.end - body.start - len(_note(body, is_edited))
         if saved > 0:
             left_out.append(body)
             length -= saved
-    return clip(_without(code, left_out), max_chars)
+    return clip(_without(code, left_out, is_edited), max_chars)
 
 
-def _note(body: _Function) -> str:
-    return (
-        f" /* {body.last_line - body.first_line} lines are left out here and stay as they are */ "
-    )
+def _note(body: _Function, is_edited: bool) -> str:
+    stay = " and stay as they are" if is_edited else ""
+    return f" /* {body.last_line - body.first_line} lines are left out here{stay} */ "
 
 
-def _without(code: str, bodies: list[_Function]) -> str:
+def _without(code: str, bodies: list[_Function], is_edited: bool) -> str:
     parts: list[str] = []
     position = 0
     for body in sorted(bodies, key=lambda body: body.start):
-        parts += (code[position : body.start], _note(body))
+        parts += (code[position : body.start], _note(body, is_edited))
         position = body.end
     return "".join((*parts, code[position:]))
 

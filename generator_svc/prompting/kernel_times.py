@@ -23,4 +23,6 @@ def kernel_times_lines(result: WorkloadResult) -> list[str]:
         for time, share in times[:_MOST]
     )
     rest = f", and {len(times) - _MOST} others" if len(times) > _MOST else ""
-    return [f"{result.workload}: time per kernel, launched one by one: {times_texts}{rest}"]
+    return [
+        f"workload {result.workload}: time per kernel, launched one by one: {times_texts}{rest}"
+    ]

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from generator_svc.markdown import clip
 from generator_svc.prompting.candidate_view import CandidateView, source_text
 from generator_svc.prompting.parts import PromptParts
+from kernel_foundry.domain.candidate import Operator
 
 CHARS_PER_TOKEN: Final = 3
 """Of source text, lower bound."""
@@ -184,20 +185,23 @@ def _shorter_partner(parts: PromptParts, excess: int) -> PromptParts:
     partner = parts.partner
     if partner is None:
         return parts
-    return replace(parts, partner=_with_less_code(partner, excess))
+    return replace(parts, partner=_with_less_code(partner, excess, is_edited=False))
 
 
 def _shorter_parent(parts: PromptParts, excess: int) -> PromptParts:
     parent = parts.parent
-    return parts if parent is None else replace(parts, parent=_with_less_code(parent, excess))
+    if parent is None:
+        return parts
+    is_edited = parts.operator is not Operator.COMBINE
+    return replace(parts, parent=_with_less_code(parent, excess, is_edited=is_edited))
 
 
-def _with_less_code(view: CandidateView, excess: int) -> CandidateView:
+def _with_less_code(view: CandidateView, excess: int, *, is_edited: bool) -> CandidateView:
     whole = len(view.source.device_code) + len(view.source.plan)
     room = max(_LEAST_CODE_CHARS, whole - excess - _NOTE_CHARS)
     if room >= whole:
         return view
-    text = source_text(view.source, room, view.meant_lines)
+    text = source_text(view.source, room, view.meant_lines, is_edited=is_edited)
     return replace(view, text=text, is_whole=False)
 
 

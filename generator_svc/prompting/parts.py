@@ -11,6 +11,7 @@ from generator_svc.experts import Expert
 from generator_svc.held_out import HeldOut, held_out_of
 from generator_svc.markdown import clip
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
+from generator_svc.prompting.blocks import blocks_text
 from generator_svc.prompting.candidate_view import CandidateView, candidate_view
 from generator_svc.prompting.device_lines import device_lines
 from generator_svc.prompting.direction import direction_lines
@@ -157,7 +158,7 @@ def parts_of(
         plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in allowed_library_ops(task, admission)),
         worked_example=inputs.worked_example,
-        blocks=language.text("blocks.md"),
+        blocks=blocks_text(admission),
         parent=known.parent,
         outcome=failure.outcome,
         diagnoses=failure.diagnoses,

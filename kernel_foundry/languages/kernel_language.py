@@ -5,6 +5,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_BLOCKS: Final = ("rows", "product", "attention", "convolution", "linear_example")
 
 Extent = tuple[int, int, int]
 """Sizes in x, y and z, x fastest."""
@@ -22,7 +25,7 @@ class KernelLanguage:
     mark: re.Pattern[str]
     """Found in text of this language, and in that of no other."""
     texts: Path
-    """Folder of its texts: `example.md` (a worked example), `blocks.md` (functions to include),
+    """Folder of its texts: `example.md` (a worked example), `blocks/` (functions to include),
     `experts/`, `guidance/` and `phrases.yaml` for prompts, `hints.yaml` for directions. A missing
     text is left out of prompts."""
     source_file: str
@@ -55,6 +58,14 @@ class KernelLanguage:
         """Return a text of its folder without blanks around it; "" where there is none."""
         path = self.texts / name
         return path.read_text("utf-8").strip() if path.is_file() else ""
+
+    def blocks(self, *names: str) -> str:
+        """Return the texts on tested functions to include; "" where it has none.
+
+        `names` are files of `blocks/` without ending; without any the text has all of them.
+        """
+        texts = (self.text(f"blocks/{name}.md") for name in names or _BLOCKS)
+        return "\n\n".join(text for text in texts if text)
 
     def phrases(self) -> Mapping[str, str]:
         """Parts of sentences that prompts leave to the language, by name; "" for others."""

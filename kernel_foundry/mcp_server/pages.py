@@ -51,7 +51,7 @@ def add_pages(server: MCPServer[Any], parts: ServerParts) -> None:
     @server.resource("kernel-foundry://blocks/{language}", mime_type="text/markdown")
     def blocks(language: LanguageName) -> str:
         """Show the tested functions that device code may include, such as <kf/rows.hpp> in cuda."""
-        text = language_named(language).text("blocks.md")
+        text = language_named(language).blocks()
         if not text:
             raise ResourceNotFoundError(f"{language} has no blocks")
         return text

@@ -27,3 +27,9 @@ def test_bodies_go_where_a_note_is_shorter() -> None:
     found = shortened_code(code, 200)
     assert f"void a() {{{short}}}" in found
     assert "void b() { /* 100 lines are left out" in found
+
+
+def test_what_is_left_out_stays_only_in_code_that_is_edited() -> None:
+    code = "void b() {" + "x = 1;\n" * 100 + "}\n"
+    assert "are left out here and stay as they are */" in shortened_code(code, 200)
+    assert "are left out here */" in shortened_code(code, 200, is_edited=False)

@@ -15,7 +15,9 @@ from generator_svc.prompting.length import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.device import UnitLimits
+from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.exchange import prompt_digest
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
@@ -482,3 +484,24 @@ def test_a_bandwidth_that_says_nothing_beside_that_of_a_copy_is_not_told(
     admission = replace(request_.admission, device=replace(device, peaks=peaks))
 
     assert _user(replace(request_, admission=admission)).count("GB/s") == 1
+
+
+def test_a_verdict_names_its_workload_and_what_it_was_judged_with(
+    request_: ProposalRequest, samples: Any
+) -> None:
+    """A workload called "default" is not the default configuration."""
+    parent = samples.passed_elite("a")
+    tuned = (Setting(name="TILE", value=64), Setting(name="DEPTH", value=2))
+    evaluation = replace(parent.evaluation, configuration=tuned)
+    text = _user(request_, operator=Operator.MUTATE, parent=replace(parent, evaluation=evaluation))
+    assert "- workload default: 1.300 ms" in text
+    assert "- judged with TILE = 64, DEPTH = 2 of TUNE, what else is in it at its first" in text
+
+
+def test_a_suspect_candidate_comes_with_the_reason(request_: ProposalRequest, samples: Any) -> None:
+    parent = samples.passed_elite("a")
+    check = Check(kind=CheckKind.ARITHMETIC, result=CheckResult.SUSPECT, note="products too fast")
+    evaluation = replace(parent.evaluation, trust=Trust.SUSPECT, checks=(check,))
+    suspect = replace(parent, evaluation=evaluation)
+    text = _user(request_, operator=Operator.SEED, inspirations=(suspect,))
+    assert "but suspect (arithmetic: products too fast), so any trusted one beats it" in text

@@ -1,0 +1,47 @@
+"""A prompt offers the building blocks that could serve its task's operators, and no others."""
+
+from dataclasses import replace
+
+import pytest
+
+from generator_svc.prompting.blocks import blocks_text
+from kernel_foundry.domain.admission import GraphNode
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import ProposalRequest
+
+ALWAYS = {"rows", "reduce", "pack"}
+PRODUCTS = {"product", "split", "wgmma", "mbarrier"}
+HEADERS = (*ALWAYS, *PRODUCTS, "attention", "conv")
+
+
+def _offered(request: ProposalRequest, *operators: str, language: str = "cuda") -> set[str]:
+    graph = tuple(
+        GraphNode(name=f"n{i}", op=op, arguments=(), keywords=(), dtype="float32", shape=())
+        for i, op in enumerate(operators)
+    )
+    admission = request.admission
+    workload = replace(admission.workloads[0], graph=graph)
+    device = replace(admission.device, language=Language(language))
+    text = blocks_text(replace(admission, device=device, workloads=(workload,)))
+    return {name for name in HEADERS if f"`<kf/{name}.hpp>`" in text}
+
+
+@pytest.mark.parametrize(
+    ("operators", "more"),
+    [
+        (("placeholder", "aten.logsumexp.default", "aten.gather.default"), set()),
+        (("aten.linear.default", "aten.gelu.default"), PRODUCTS),
+        (("aten.bmm.default", "aten._softmax.default"), PRODUCTS | {"attention"}),
+        (("aten.scaled_dot_product_attention.default",), PRODUCTS | {"attention"}),
+        (("aten.conv2d.default", "aten.relu.default"), PRODUCTS | {"conv"}),
+    ],
+)
+def test_a_prompt_offers_what_could_serve_its_operators(
+    request_: ProposalRequest, operators: tuple[str, ...], more: set[str]
+) -> None:
+    assert _offered(request_, *operators) == ALWAYS | more
+
+
+def test_where_the_graph_is_not_known_all_are_offered(request_: ProposalRequest) -> None:
+    assert _offered(request_) == set(HEADERS)
+    assert _offered(request_, language="sycl") == set()
