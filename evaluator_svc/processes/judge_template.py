@@ -17,7 +17,7 @@ _Environment = tuple[tuple[str, str], ...]
 class JudgeTemplate:
     """Starts judges; the process starts with the first one, and again when it is lost.
 
-    Made by `shared_template`.
+    Made by `SharedTemplate`.
 
     Args:
         environment: What libraries read of the environment when they are loaded.

@@ -14,6 +14,12 @@ from tests.judge.judge_tasks import make_task, prepare
         ("a @ b", "rand(8, 32), torch.rand(32, 8)", False),
         ("a.square() @ b.abs() + a", "randn(8, 8), torch.randn(8, 8)", False),
         ("(a @ b) + (a.abs() @ b.abs())", "randn(8, 8), torch.randn(8, 8)", False),
+        ("torch.addmm(a, a.abs(), b.abs())", "randn(8, 8), torch.randn(8, 8)", False),
+        (
+            "nn.functional.scaled_dot_product_attention(a, b, b)",
+            "randn(2, 2, 8, 8), torch.randn(2, 2, 8, 8)",
+            True,
+        ),
         ("a + b", "randn(8, 8), torch.randn(8, 8)", False),
     ],
 )

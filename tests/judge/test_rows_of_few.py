@@ -34,24 +34,35 @@ def test_what_is_left_of_a_row_is_as_exact_as_other_rows() -> None:
 
 
 def test_a_row_of_many_small_elements_has_a_scale_of_its_own() -> None:
-    torch.manual_seed(0)
-    output = torch.randn(ROWS, 49)
-    output[-1] *= 1e-4
-    expected = expect(output, is_scaled=True, memory=HostMemory())
+    expected = _expected(16, 1e-6)
     assert not _matches(expected, 2e-7)
-    assert _matches(expected, 2e-9)
+    assert _matches(expected, 2e-11)
 
 
-def test_a_channel_of_one_number_is_held_to_the_size_of_the_others() -> None:
-    """What inputs of zeros give of biases: 17 bits of each product are 17 bits of the result."""
+def _channels(cut: bool) -> torch.Tensor:
+    """Channels of one number each, as biases alone give them; the terms of the first cancel."""
     torch.manual_seed(0)
     bias, weight = torch.rand(96), torch.randn(64, 96)
-    weight[0] -= (weight[0] @ bias) * bias / bias.square().sum()  # its terms cancel
-    cut = weight * (1 + 2.0**-17 * torch.randn(64, 96).sign())
-    seen = [(w @ bias).view(1, 64, 1, 1).expand(2, 64, 9, 9) for w in (weight, cut)]
-    expected = expect(seen[0].contiguous(), is_scaled=True, memory=HostMemory())
-    assert matches(seen[1].contiguous(), expected, TOLERANCE)
-    assert not matches(torch.zeros(2, 64, 9, 9), expected, TOLERANCE)
+    weight[0] -= (weight[0] @ bias) * bias / bias.square().sum()
+    if cut:
+        weight *= 1 + 2.0**-17 * torch.randn(64, 96).sign()
+    return (weight @ bias).view(1, 64, 1, 1).expand(2, 64, 9, 9).contiguous()
+
+
+def test_channels_of_one_number_are_held_to_the_size_of_all_without_inputs() -> None:
+    """17 bits of each term are 17 bits of a sum, and not of what a sum that cancels leaves."""
+    expected = expect(_channels(cut=False), is_scaled=True, memory=HostMemory())
+    assert not matches(_channels(cut=True), expected, TOLERANCE)
+    assert matches(_channels(cut=True), expected.without_inputs(), TOLERANCE)
+    assert not matches(torch.zeros(2, 64, 9, 9), expected.without_inputs(), TOLERANCE)
+
+
+def test_channels_of_several_numbers_keep_their_scale_without_inputs() -> None:
+    expected = _expected(49, 1e-6)
+    expected.tensor[-1] *= torch.linspace(0.5, 1.5, 49)
+    expected = expect(expected.tensor, is_scaled=True, memory=HostMemory())
+    assert expected.without_inputs().scale is not None
+    assert torch.equal(expected.scale, expected.without_inputs().scale)
 
 
 def test_two_ways_to_compute_a_norm_with_relu_agree_in_every_draw() -> None:

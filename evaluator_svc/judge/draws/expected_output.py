@@ -3,12 +3,17 @@
 The comparison with what a candidate wrote is in `comparison/compare.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
-from evaluator_svc.judge.tensors.scales import Groups, group_scale, groups_of
+from evaluator_svc.judge.tensors.scales import (
+    Groups,
+    group_scale,
+    groups_of,
+    scale_without_inputs,
+)
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from kernel_foundry.domain.task import Tolerance
 
@@ -24,6 +29,12 @@ class ExpectedOutput:
     groups: Groups
     memory: JudgeMemory
     """Where all of this lies; it compares."""
+
+    def without_inputs(self) -> "ExpectedOutput":
+        """Return the same for inputs of zeros (`scale_without_inputs`)."""
+        if self.scale is None:
+            return self
+        return replace(self, scale=scale_without_inputs(self.tensor, self.scale))
 
     @property
     def is_exact(self) -> bool:

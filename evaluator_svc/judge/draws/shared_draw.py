@@ -280,6 +280,10 @@ class SharedDraw:
             self._let_go()
         return self._expected[seed]
 
+    def expect_without_inputs(self, seed: int) -> None:
+        """Hold outputs of a seed whose inputs are zeros to what parameters alone tell."""
+        self._expected[seed] = tuple(e.without_inputs() for e in self.expected(seed))
+
     def expected_of_call(self, seed: int, values: CallValues | None) -> tuple[ExpectedOutput, ...]:
         """Return what a timed call on a seed's inputs was to give; else as `expected`."""
         if values is None or not any(self.redrawn):

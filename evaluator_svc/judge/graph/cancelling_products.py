@@ -7,7 +7,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.reference.cut_operands import PRODUCT_OPERATORS
+from evaluator_svc.judge.reference.cut_operands import PRODUCT_OPERATORS, operands_of
 from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 from evaluator_svc.judge.unusual_values.changed_values import has_both_signs
 
@@ -33,8 +33,10 @@ class _Signs(OperatorMode):
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, and look at what it was given where it is a product."""
-        if operator_name(func) in PRODUCT_OPERATORS:
-            self.seen.add(any(_is_operand(v) and has_both_signs(v) for v in tree_leaves(args)))
+        name = operator_name(func)
+        if name in PRODUCT_OPERATORS:
+            operands = tree_leaves(operands_of(name, args))
+            self.seen.add(any(_is_operand(v) and has_both_signs(v) for v in operands))
         return func(*args, **kwargs)
 
 

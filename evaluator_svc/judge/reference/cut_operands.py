@@ -1,6 +1,6 @@
 """Products whose operands have fewer bits, as on matrix units: what that costs in accuracy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -29,12 +29,23 @@ PRODUCT_OPERATORS: Final = frozenset(
         "cudnn_convolution",
         "_cudnn_rnn",
         "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_flash_attention_for_cpu",
         "_scaled_dot_product_efficient_attention",
         "_scaled_dot_product_cudnn_attention",
         "_scaled_dot_product_attention_math",
     }
 )
 """Operators whose operands a GPU's libraries round where TF32 is allowed."""
+
+_ADDING: Final = frozenset({"addmm", "baddbmm", "addbmm"})
+_ATTENTION: Final = "_scaled_dot_product"
+
+
+def operands_of(name: str, args: Sequence[Any]) -> Sequence[Any]:
+    """Return what a product multiplies: neither what is added to it nor a mask."""
+    if name in _ADDING:
+        return args[1:3]
+    return args[:3] if name.startswith(_ATTENTION) else args
 
 
 class CutOperands(OperatorMode):

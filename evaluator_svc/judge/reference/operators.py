@@ -22,7 +22,7 @@ _AXES: Final = frozenset({"axis", "dim", "dims"})
 """Names of arguments of operators that work along an axis, such as sums and softmax…"""
 MATRIX_PRODUCTS: Final = ("mm", "mv", "dot", "conv")
 """…and parts of the names of products of matrices and convolutions. The operators of an exported
-graph, before torch takes them apart, are in `judge/graph/products.py`."""
+graph, before torch takes them apart, are in `messages/products.py`."""
 
 
 def operator_name(func: Any) -> str:

@@ -24,15 +24,11 @@ _SCALE_FLOOR: Final = 1e-6
 """Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
 
 _FEW_FLOOR: Final = 0.25
-"""The same of a row with fewer than `MIN_GROUP` different numbers that are not zero. Behind a ReLU
-what is left may be next to nothing, but was rounded where the others were cut off. A channel of
-what follows from biases alone is one number, and where that cancels, its terms did not."""
+"""The same of a row with fewer than `MIN_GROUP` elements that are not zero, as behind a ReLU: what
+is left of them may be next to nothing, but was rounded where the others were cut off."""
 
-_ALIKE: Final = 2.0**-23
-"""Difference of numbers that rounding may have told apart, in units of the whole output's scale."""
-
-_SAMPLED: Final = 64
-"""Elements of a row, apart from each other, that tell whether it may hold few different numbers."""
+_LEVEL: Final = 2.0**-23
+"""Most that the elements of a row of one number differ by, in units of the whole output's scale."""
 
 _FEW_ELEMENTS: Final = 1 << 22
 """Most elements that are counted with temporaries."""
@@ -82,23 +78,35 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
     whole = math.sqrt(square)
     floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
     if not groups.is_columns and least < _FEW_FLOOR * whole:
-        _raise_few(scale, lines, whole)
+        _raise_few(scale, lines, _FEW_FLOOR * whole)
     return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
 
 
-def _raise_few(scale: torch.Tensor, lines: torch.Tensor, whole: float) -> None:
-    """Raise the scales of rows that hold few different numbers to a floor."""
-    length = lines.shape[1]
-    small = (scale < _FEW_FLOOR * whole).nonzero().flatten()
-    for rows in torch.split(small, max(_FEW_ELEMENTS // length, 1)):
-        some = rows[_hold_few(lines[rows, :: max(length // _SAMPLED, 1)], whole)]
-        scale[some[_hold_few(lines[some], whole)]] = _FEW_FLOOR * whole
+def scale_without_inputs(tensor: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """Return the scales of an output for inputs of zeros, which follows from parameters alone.
+
+    A channel is one number then, and where that cancels its terms had the size of the others'.
+
+    Args:
+        tensor: The output.
+        scale: As `group_scale` gives it.
+    """
+    groups = groups_of(tuple(tensor.shape))
+    if groups.is_columns:
+        return scale
+    floor = _FEW_FLOOR * float(scale.double().square().mean().sqrt())
+    ends = [piece.float().aminmax(dim=1) for piece in row_chunks(groups.lines(tensor))]
+    spread = torch.cat([end.max - end.min for end in ends])
+    is_level = spread <= _LEVEL * floor / _FEW_FLOOR
+    return torch.where(is_level, scale.clamp(min=floor), scale)
 
 
-def _hold_few(rows: torch.Tensor, whole: float) -> torch.Tensor:
-    """Return which rows hold few different numbers; rounding makes none."""
-    steps = rows.float().sort(dim=1).values.diff(dim=1)
-    return (steps > _ALIKE * whole).sum(dim=1) < MIN_GROUP
+def _raise_few(scale: torch.Tensor, lines: torch.Tensor, floor: float) -> None:
+    """Raise the scales of rows with few elements that are not zero to a floor."""
+    small = (scale < floor).nonzero().flatten()
+    for rows in torch.split(small, max(_FEW_ELEMENTS // lines.shape[1], 1)):
+        few = lines[rows].float().count_nonzero(dim=1) < MIN_GROUP
+        scale[rows[few]] = floor
 
 
 def _norms(lines: torch.Tensor, axis: int) -> torch.Tensor:

@@ -44,6 +44,11 @@ class BudgetMeter:
         self._cause: StopCause | None = None
 
     @property
+    def promised(self) -> int:
+        """Evaluations in progress, and those that proposals being made or waiting will take."""
+        return self.in_judgement + self._in_making
+
+    @property
     def is_spoken_for(self) -> bool:
         """Whether the evaluations in progress use the budget up."""
         if self.stop_cause() is not None:
@@ -58,7 +63,7 @@ class BudgetMeter:
         """
         most = self.budget.evaluations
         while self.stop_cause() is None and most is not None:
-            if self.used.evaluations + self.in_judgement + self._in_making < most:
+            if self.used.evaluations + self.promised < most:
                 break
             await self._freed.wait()
         self._in_making += 1

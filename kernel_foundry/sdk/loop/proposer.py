@@ -90,33 +90,35 @@ class Proposer:
             ServiceUnavailableError: nor did the generator.
         """
         while self._meter.stop_cause() is None and self.dried_up is None:
-            await self._steering.read()
-            await self._steering.until_unpaused()
             await self._meter.hold_for_proposal()
-            pending = None
+            pending, pause_s = None, 0.0
             try:
-                if self._meter.stop_cause() is None and self.dried_up is None:
-                    pending = await self._new_proposal(admission)
+                pending = await self._new_proposal(admission)
+            except (LlmUnavailableError, ServiceUnavailableError):
+                # Short outages of a provider or a service are retried; long ones end the run.
+                self._unanswered += 1
+                if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
+                    raise
+                pause_s = self._pause_s()
             finally:
                 if pending is None:
                     self._meter.give_back_proposal()
             if pending is not None:
                 await queue.put(pending)
+            else:
+                await asyncio.sleep(pause_s)
         queue.producer_ended()
 
     async def _new_proposal(self, admission: Admission) -> PendingProposal | None:
         """Return a proposal that was not judged before; None where there is none this time."""
+        await self._steering.read()
+        await self._steering.until_unpaused()
+        if self._meter.stop_cause() is not None or self.dried_up is not None:
+            return None
         try:
             pending = await self._propose(admission)
         except LlmQuotaError:
             self.dried_up = StopCause.COST
-            return None
-        except (LlmUnavailableError, ServiceUnavailableError):
-            # Short outages of a provider or the generator are retried; long ones end the run.
-            self._unanswered += 1
-            if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
-                raise
-            await asyncio.sleep(self._pause_s())
             return None
         self._unanswered = 0
         if pending.candidate.digest in self.seen:

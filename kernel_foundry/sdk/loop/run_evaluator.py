@@ -123,7 +123,7 @@ class RunEvaluator:
             return
         meter = self._meter
         allowance = self._sweeper.allowance(
-            candidate, meter.budget, meter.used, in_judgement=meter.in_judgement
+            candidate, meter.budget, meter.used, promised=meter.promised
         )
         if self._meter.stop_cause() is not None or allowance.configurations < 2:
             return

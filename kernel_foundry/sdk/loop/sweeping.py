@@ -124,7 +124,7 @@ class Sweeper:
         return _slowdown(evaluation, best) <= reach and _space_size(candidate) > 1
 
     def allowance(
-        self, candidate: Candidate, budget: Budget, spent: BudgetUse, *, in_judgement: int
+        self, candidate: Candidate, budget: Budget, spent: BudgetUse, *, promised: int
     ) -> SweepAllowance:
         """Return what a sweep of `candidate` may take of what is left.
 
@@ -132,12 +132,12 @@ class Sweeper:
             candidate: What to sweep.
             budget: The run's.
             spent: What was used.
-            in_judgement: Evaluations that are under way or promised to other sweeps.
+            promised: Evaluations that are under way, or promised to sweeps and proposals.
         """
         is_known = _names(candidate) in self._best_of_names
         most = MOST_IN_KNOWN_FAMILY if is_known else MOST_CONFIGURATIONS
         if budget.evaluations is not None:
-            left = budget.evaluations - spent.evaluations - in_judgement
+            left = budget.evaluations - spent.evaluations - promised
             most = min(most, math.floor(left * BUDGET_SHARE) * CONFIGURATIONS_PER_EVALUATION)
         seconds = SWEEP_SECONDS
         if budget.minutes is not None:
