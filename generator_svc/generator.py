@@ -97,7 +97,7 @@ class LocalGenerator:
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `ports.Generator.propose`."""
         check_request(request)
-        await self._check_owner(request.run)
+        await self._check_owner(request.run, is_proposal=True)
         expert = EXPERTS[GENERAL]
         if mechanisms.EXPERTS not in request.without:
             expert = expert_of(request.selection.island)
@@ -159,13 +159,14 @@ class LocalGenerator:
         self._client.forget_run(run)
         await self._ledger.rename(run, new_name)
 
-    async def _check_owner(self, run: str) -> None:
-        """Give a new run to the caller.
+    async def _check_owner(self, run: str, *, is_proposal: bool = False) -> None:
+        """Refuse a run that is not the caller's; a new one is, from its first proposal on.
 
         Raises:
-            PermissionDeniedError: it is another user's.
+            PermissionDeniedError: it is another user's, or nobody's.
         """
-        check_owner(run, await self._ledger.owner(run, caller().name))
+        owner = await self._ledger.owner(run, caller().name, is_proposal=is_proposal)
+        check_owner(run, owner)
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `ports.Generator.exchanges`."""

@@ -94,9 +94,10 @@ class RunLedger:
         """Return what a run has used and learnt so far."""
         return await self._store.read(partial(_account, run=run))
 
-    async def owner(self, run: str, user: str) -> str:
-        """Return whose a run is: the user's, if it is new."""
-        return await self._store.write(partial(owners.claim, run=run, owner=user))
+    async def owner(self, run: str, user: str, *, is_proposal: bool) -> str:
+        """Return whose a run is: the user's, if it is new; a proposal begins it."""
+        claim = partial(owners.claim, run=run, owner=user, is_proposal=is_proposal)
+        return await self._store.write(claim)
 
     async def forget(self, run: str) -> None:
         """Remove a run's rows, and the exchanges that no other run has made."""
@@ -107,7 +108,7 @@ class RunLedger:
         """Keep a run's rows under another name.
 
         Raises:
-            AlreadyExistsError: there are rows of that name.
+            AlreadyExistsError: there are rows of that name, or somebody has begun a run of it.
         """
         await self._store.write(partial(_rename, run=run, new_name=new_name))
 
@@ -147,7 +148,8 @@ def _forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
 
 
 def _rename(connection: sa.Connection, run: str, new_name: str) -> None:
-    if calls.is_known(connection, new_name) or proposals.is_known(connection, new_name):
+    calls.one_writer(connection)  # or somebody may begin a run of that name meanwhile
+    if any(kept.is_known(connection, new_name) for kept in (calls, proposals, owners)):
         raise AlreadyExistsError(f"something is kept of a run {new_name} here", run=new_name)
     calls.rename(connection, run, new_name)
     proposals.rename(connection, run, new_name)

@@ -2,18 +2,34 @@
 
 import sqlalchemy as sa
 
-from generator_svc.store.exchanges import one_writer
+from generator_svc.store import exchanges, proposals
 from generator_svc.store.schema import OWNERS
 
 
-def claim(connection: sa.Connection, run: str, owner: str) -> str:
-    """Give a run that is nobody's yet to a user; return whose it is."""
-    one_writer(connection)
-    found = connection.execute(sa.select(OWNERS.c.owner).where(OWNERS.c.run == run)).scalar()
-    if found is None:
-        connection.execute(OWNERS.insert(), {"run": run, "owner": owner})
-        return owner
-    return str(found)
+def claim(connection: sa.Connection, run: str, owner: str, *, is_proposal: bool) -> str:
+    """Return whose a run is: "" for nobody's, `owner` for a new one.
+
+    Args:
+        connection: Of the transaction.
+        run: Its name.
+        owner: Who asks.
+        is_proposal: Whether to keep that; only who proposes for a run begins it.
+    """
+    exchanges.one_writer(connection)
+    found = connection.execute(_of(run)).scalar()
+    if found is not None:
+        return str(found)
+    # Nobody knows who made what is kept of it: whoever asks first did not.
+    is_kept = exchanges.is_known(connection, run) or proposals.is_known(connection, run)
+    whose = "" if is_kept else owner
+    if is_proposal:
+        connection.execute(OWNERS.insert(), {"run": run, "owner": whose})
+    return whose
+
+
+def is_known(connection: sa.Connection, run: str) -> bool:
+    """Return whether somebody has begun a run, whatever else is kept of it."""
+    return connection.execute(_of(run)).first() is not None
 
 
 def forget(connection: sa.Connection, run: str) -> None:
@@ -22,6 +38,9 @@ def forget(connection: sa.Connection, run: str) -> None:
 
 
 def rename(connection: sa.Connection, run: str, new_name: str) -> None:
-    """Keep whose a run is under another name."""
-    forget(connection, new_name)
+    """Keep whose a run is under another name, that of no known run."""
     connection.execute(OWNERS.update().where(OWNERS.c.run == run).values(run=new_name))
+
+
+def _of(run: str) -> sa.Select[tuple[str]]:
+    return sa.select(OWNERS.c.owner).where(OWNERS.c.run == run)

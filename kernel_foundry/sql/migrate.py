@@ -51,7 +51,7 @@ def migrate(engine: sa.Engine, shown_url: str, schema: SchemaLocation) -> None:
         if _version(connection, schema) == schema.head:  # another process was faster
             return
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, schema.head)
     engine.dispose()  # SQLite reads its planner's statistics when a connection is made
 
 

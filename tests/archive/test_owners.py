@@ -7,7 +7,7 @@ import pytest
 
 from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
-from kernel_foundry.domain.archive import RunBudget, RunState
+from kernel_foundry.domain.archive import Run, RunBudget, RunState
 from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import PermissionDeniedError
@@ -78,3 +78,37 @@ async def test_a_run_is_changed_by_its_owner_and_an_admin_alone(
         await root.delete_run("nobody-s")
         for who in (ada, bob, root):
             await who.close()
+
+
+class BusyArchive(LocalArchive):
+    """Has a newer run as soon as the newest was looked up."""
+
+    async def get_run(self, name: str) -> Run:
+        run = await super().get_run(name)
+        if not name:
+            await self.create_run(run_spec("newer", task=TASK))
+        return run
+
+
+async def test_the_newest_run_is_changed_as_it_was_when_its_owner_was_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = BusyArchive(f"sqlite:///{tmp_path / 'runs.db'}")
+    token = TokenFile(tmp_path / "tokens.json").create("ada", Role.RUN, 1)
+    monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", token)
+    security = ServerSecurity(tokens=tmp_path / "tokens.json", audit_log=tmp_path / "audit")
+    async with running([archive_service(archive)], "127.0.0.1:0", security=security) as target:
+        ada = RemoteArchive(target)
+        await ada.create_run(run_spec("ada-s", task=TASK))
+        for change in CHANGES.values():
+            await change(ada, "")
+            newer = await archive.get_run("newer")
+            assert (newer.state, newer.evaluation_count, newer.budget) == (
+                RunState.RUNNING,
+                0,
+                None,
+            )
+            assert await archive.steering("newer") == ()
+            await archive.delete_run("newer")
+        assert (await ada.get_run("-2")).state is RunState.FINISHED
+        await ada.close()

@@ -16,6 +16,7 @@ from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import (
     AlreadyExistsError,
@@ -25,6 +26,7 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.sql.engine import open_engine
 from tests.archive.conftest import make_candidate, make_evaluation
+from tests.domain_values import run_spec
 
 Make = Callable[..., tuple[Candidate, Evaluation]]
 
@@ -318,6 +320,26 @@ def test_migrations_make_what_the_schema_says(store_url: str) -> None:
     with engine.connect().execution_options(reader=True) as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
     engine.dispose()
+
+
+@pytest.mark.parametrize("has_owners", [False, True])
+def test_a_store_of_the_first_schema_is_migrated(store_url: str, has_owners: bool) -> None:
+    """Some have owners already. Its runs are nobody's."""
+    engine, _ = open_engine(store_url, replace(SCHEMA, head="0001"))
+    assert "owner" not in {column["name"] for column in sa.inspect(engine).get_columns("runs")}
+    with engine.begin() as connection:
+        if has_owners:
+            adding = "ALTER TABLE runs ADD COLUMN owner VARCHAR(80) DEFAULT '' NOT NULL"
+            connection.execute(sa.text(adding))
+        columns = ("name", "spec", "state", "created_unix_s")
+        older = sa.table("runs", *map(sa.column, columns))
+        row = ("old", to_json(run_spec("old")), "finished", 1.0)
+        connection.execute(older.insert(), dict(zip(columns, row, strict=True)))
+    engine.dispose()
+    store = Store(store_url)
+    store.insert_run(run_spec("new"), "ada")
+    assert [found(store, name).owner for name in ("old", "new")] == ["", "ada"]
+    store.close()
 
 
 @pytest.mark.parametrize(("bound", "value"), [("MOST_STEERING", 3), ("LARGEST_STEERING", 120)])

@@ -1,14 +1,24 @@
 """A run is proposed for, renamed and forgotten by the user who began it, or an admin."""
 
+from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
+from generator_svc.llm.interface import ModelReply, ModelRequest
+from generator_svc.store import exchanges, owners
+from generator_svc.store.exchanges import CallUsage
+from generator_svc.store.schema import OWNERS, SCHEMA
+from generator_svc.store.store import GeneratorStore
 from kernel_foundry.caller import ANYBODY, Caller, caller, set_caller
-from kernel_foundry.domain.request import ProposalRequest
-from kernel_foundry.errors import PermissionDeniedError
+from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+from kernel_foundry.errors import AlreadyExistsError, LlmUnavailableError, PermissionDeniedError
+from kernel_foundry.sql.engine import open_engine
+from tests.generator.conftest import passed_elite
 
 
 async def test_a_run_of_another_user_is_left_alone(
@@ -35,6 +45,86 @@ async def test_a_run_of_another_user_is_left_alone(
     await generator.propose(replace(request_, run="other"))
     set_caller(ANYBODY)
     await generator.forget_run("other")
+
+
+async def test_a_name_that_another_user_has_begun_is_taken(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """Though nothing is kept of it yet: its first proposal is under way, or came to nothing."""
+    generator, _ = make_generator([LlmUnavailableError("down"), *[samples.REPLY] * 2])
+    for name in ("ada", "bob"):
+        set_caller(Caller(name=name))
+        run = replace(request_, run=f"{name}-s")
+        with nullcontext() if name == "bob" else pytest.raises(LlmUnavailableError):
+            await generator.propose(run)
+    with pytest.raises(AlreadyExistsError):
+        await generator.rename_run("bob-s", "ada-s")
+    set_caller(Caller(name="ada"))
+    await generator.propose(replace(request_, run="ada-s"))
+    with pytest.raises(PermissionDeniedError, match="belongs to bob"):
+        await generator.forget_run("bob-s")
+
+
+async def test_only_a_proposal_begins_a_run(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    generator, _ = make_generator([samples.REPLY])
+    elite = passed_elite("child")
+    outcome = ProposalOutcome(
+        run=request_.run, selection=0, candidate=elite.candidate, evaluation=elite.evaluation
+    )
+    set_caller(Caller(name="bob"))
+    await generator.report(outcome)
+    await generator.rename_run(request_.run, "mine")
+    await generator.forget_run(request_.run)
+    set_caller(Caller(name="ada"))
+    await generator.propose(request_)
+    await generator.report(outcome)
+
+
+async def test_what_nobody_is_known_to_have_begun_is_left_to_an_admin(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """As of a run that was forgotten while it was proposed for."""
+    generator, models = make_generator([samples.REPLY] * 2)
+    set_caller(Caller(name="ada"))
+    complete = models.complete
+
+    async def forgotten_meanwhile(asked: ModelRequest) -> ModelReply:
+        await generator.forget_run(request_.run)
+        return await complete(asked)
+
+    models.complete = forgotten_meanwhile
+    await generator.propose(request_)
+    for name in ("bob", "ada"):
+        set_caller(Caller(name=name))
+        for change in (
+            lambda: generator.forget_run(request_.run),
+            lambda: generator.rename_run(request_.run, "mine"),
+            lambda: generator.propose(request_),
+        ):
+            with pytest.raises(PermissionDeniedError, match="belongs to no user"):
+                await change()
+    set_caller(Caller(name="root", is_admin=True))
+    await generator.forget_run(request_.run)
+
+
+@pytest.mark.parametrize("has_owners", [False, True])
+async def test_a_store_of_the_first_schema_is_migrated(store_url: str, has_owners: bool) -> None:
+    """Some have owners already. Its runs are nobody's."""
+    engine, _ = open_engine(store_url, replace(SCHEMA, head="0001"))
+    assert not sa.inspect(engine).has_table("owners")
+    with engine.begin() as connection:
+        if has_owners:
+            OWNERS.create(connection)
+        usage = {"m": CallUsage(requests=1)}
+        exchanges.add_call(connection, "old", name=None, usage=usage)
+    engine.dispose()
+    store = GeneratorStore(store_url)
+    for run, owner in (("old", ""), ("new", "ada")):
+        claim = partial(owners.claim, run=run, owner="ada", is_proposal=True)
+        assert await store.write(claim) == await store.write(claim) == owner
+    await store.close()
 
 
 async def test_a_caller_is_known_within_its_own_call_alone() -> None:

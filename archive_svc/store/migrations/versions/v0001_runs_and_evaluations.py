@@ -28,7 +28,6 @@ def upgrade() -> None:
         sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
         sa.Column("budget", sa.Text, nullable=False, server_default=sa.text("''")),
         sa.Column("steering_count", sa.Integer, nullable=False, server_default=sa.text("0")),
-        sa.Column("owner", sa.String(80), nullable=False, server_default=sa.text("''")),
     )
     op.create_table(
         "evaluations",

@@ -20,11 +20,6 @@ def upgrade() -> None:
         sa.Column("name", sa.String(120), nullable=False),
     )
     op.create_table(
-        "owners",
-        sa.Column("run", sa.String(200), primary_key=True),
-        sa.Column("owner", sa.String(80), nullable=False),
-    )
-    op.create_table(
         "spend",
         sa.Column("run", sa.String(200), primary_key=True),
         sa.Column("model", sa.String(200), primary_key=True),
