@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from evaluator_svc.diagnosis.lanes_apart import lanes_apart
 from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.policy.number_formats import NARROW_FLOAT
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
-from kernel_foundry.domain.check import Check, Trust
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import (
     CompileReport,
     Evaluation,
@@ -31,6 +32,9 @@ _MAY_HAVE_TIMING = (
     EvaluationOutcome.REJECTED,
     EvaluationOutcome.WRONG_RESULT,
 )
+
+
+_NO_DOUBT = {CheckResult.PASSED, CheckResult.SKIPPED}
 
 
 class EvaluationDraft:
@@ -185,7 +189,7 @@ class EvaluationDraft:
             compile=self.compile,
             workloads=results,
             measures=self.measures,
-            findings=errors_first(self._findings),
+            findings=errors_first(self._told_findings()),
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),
             checks=tuple(self._checks),
@@ -196,6 +200,13 @@ class EvaluationDraft:
         )
         certain, best = fitness_bounds(evaluation, self._yardsticks_ns)
         return dataclasses.replace(evaluation, fitness=certain, optimistic_fitness=best)
+
+    def _told_findings(self) -> list[Finding]:
+        """Return the findings; formats are none once errors show that they are exact enough."""
+        audits = {check.result for check in self._checks if check.kind is CheckKind.PRECISION}
+        if CheckResult.PASSED not in audits or not audits <= _NO_DOUBT:
+            return self._findings
+        return [finding for finding in self._findings if finding.rule != NARROW_FLOAT]
 
     def _draft(self) -> Attestation:
         """Return the attestation before it is signed (see `evaluator_svc.signing`)."""

@@ -67,6 +67,10 @@ class ObjectFacts:
         )
 
 
+NARROW_FLOAT: Final = "object.narrow_float"
+"""Rule of what is said of narrow formats, as long as nothing shows how exact the results are."""
+
+
 def narrow_findings(formats: Iterable[str], allowed: Iterable[str]) -> tuple[Finding, ...]:
     """Return what is worth saying of narrow number formats; it never refuses anything.
 
@@ -79,4 +83,4 @@ def narrow_findings(formats: Iterable[str], allowed: Iterable[str]) -> tuple[Fin
         return ()
     message = f"the kernels compute in {', '.join(beyond)}, which the task has not"
     hint = "the precision audit tells whether the result is as exact as the task asks"
-    return (rule_finding("object.narrow_float", message, hint),)
+    return (rule_finding(NARROW_FLOAT, message, hint),)

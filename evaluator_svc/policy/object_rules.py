@@ -251,7 +251,8 @@ OBJECT_RULES: Final = (
         subject=Subject.OBJECT,
         rule_class=RuleClass.NOTE,
         catches="formats of 16 bits or fewer, or TF32, where the task has only wider numbers",
-        why="fewer bits than the task asks for; the precision audit decides",
+        why="fewer bits than the task asks for; the precision audit decides, and where it passes "
+        "the note is dropped",
         honest_use="products split into several narrow ones, whose error is that of float32",
     ),
 )

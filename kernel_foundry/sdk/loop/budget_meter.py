@@ -12,6 +12,8 @@ from dataclasses import replace
 from kernel_foundry.domain.archive import Elite, Run, RunBudget
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.sdk.loop.budget import (
+    ENOUGH_SECONDS,
+    PROFILE_CREDIT_SECONDS,
     PROFILE_SHARE,
     Budget,
     BudgetUse,
@@ -39,6 +41,12 @@ class BudgetMeter:
         self._started_s = time.monotonic()
         self._paused_since_s: float | None = None
         self._slowest_evaluation_s = 0.0
+        minutes = self.budget.minutes
+        self._credit_s = (
+            PROFILE_CREDIT_SECONDS
+            if minutes is None
+            else min(PROFILE_CREDIT_SECONDS, PROFILE_SHARE * 60 * minutes)
+        )
         self._promised_s = 0.0
         """To profiles that may be under way."""
         self._cause: StopCause | None = None
@@ -148,11 +156,14 @@ class BudgetMeter:
     def profiling(self) -> Iterator[float]:
         """Yield how many seconds a profile may take meanwhile, and promise these to nobody else.
 
-        All profiles together take at most `PROFILE_SHARE` of the time that will have passed.
+        All profiles together take at most the credit and `PROFILE_SHARE` of the time that will
+        have passed. Of what is free one takes half at most, where that is enough for it: else a
+        candidate that is judged at the same time has none, whether this one needs it or not.
         """
         used_s = self.used.profile_seconds + self._promised_s
-        free_s = PROFILE_SHARE * (self._elapsed_s() + self._promised_s) - used_s
-        allowed_s = max(0.0, free_s / (1 - PROFILE_SHARE))
+        share_s = PROFILE_SHARE * (self._elapsed_s() + self._promised_s) - used_s
+        free_s = max(0.0, self._credit_s + share_s / (1 - PROFILE_SHARE))
+        allowed_s = min(free_s, max(ENOUGH_SECONDS, free_s / 2))
         self._promised_s += allowed_s
         try:
             yield allowed_s
