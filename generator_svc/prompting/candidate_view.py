@@ -44,6 +44,7 @@ class CandidateView:
     profile: tuple[str, ...]
     """What its kernels do with the device; empty: it was not profiled, or there was no room."""
     log: str
+    """The compiler's, of what it refused."""
 
 
 def candidate_view(
@@ -60,7 +61,9 @@ def candidate_view(
     evaluation, source = elite.evaluation, elite.candidate.source
     size = len(source.device_code) + len(source.plan)
     room = size if max_chars is None else max_chars
-    log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
+    built = evaluation.compile
+    # What was built has its warnings, registers and spills among the findings.
+    log = built.log if built is not None and not built.object_bytes else ""
     return CandidateView(
         source=source,
         text=source_text(source, room, is_edited=max_chars is None),

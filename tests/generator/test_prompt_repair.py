@@ -38,6 +38,7 @@ ERROR_KINDS: Final = [
     FindingKind.INPUT_MODIFIED,
     FindingKind.OUTPUT_NOT_WRITTEN,
     FindingKind.MISMATCH,
+    FindingKind.VALUE_RANGE,
     FindingKind.CONSTANT_FACTOR,
     FindingKind.BORDER_MISMATCH,
     FindingKind.TRANSPOSED,
@@ -348,3 +349,31 @@ def test_numbers_of_any_length_are_compared_with_secret_sizes() -> None:
     held_out = HeldOut(names=(), sizes=frozenset({1001}))
     long = "9" * 5000
     assert held_out.without_sizes(f"{long} 1001 0001001 1001.5 1002") == f"{long} … … 1001.5 1002"
+
+
+def test_what_fails_on_a_range_of_values_alone_is_no_matter_of_the_formula(
+    request_: ProposalRequest, samples: Any
+) -> None:
+    right = wrong("default")
+    right = replace(
+        right, correctness=replace(right.correctness, mismatch_count=0, first_mismatch=None)
+    )
+    parent = failed(
+        samples,
+        EvaluationOutcome.WRONG_RESULT,
+        (error(FindingKind.VALUE_RANGE),),
+        workloads=(right,),
+    )
+    text = diagnosis(repair_prompt(request_, parent))
+    assert "workload default: all elements right" in text
+    assert "formula, indices and layouts are right too" in text
+    assert "doubt the formula" not in text
+
+
+def test_a_log_is_shown_of_what_was_refused(request_: ProposalRequest, samples: Any) -> None:
+    """Of what was built the findings have all that matters."""
+    refused = samples.failed_elite("f", log="kernel.cpp:7: error: bad")
+    assert "The compiler's log:" in repair_prompt(request_, refused)
+    compiled = replace(refused.evaluation.compile, object_bytes=4_096)
+    built = replace(refused, evaluation=replace(refused.evaluation, compile=compiled))
+    assert "The compiler's log:" not in repair_prompt(request_, built)
