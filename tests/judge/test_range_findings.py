@@ -77,3 +77,14 @@ def test_the_first_wrong_element_is_named_with_both_values(judge: Judge) -> None
     message = _finding(judge, Distribution.ZEROS, with_one_wrong).message
 
     assert "the first is out[2, 1]: 1 was expected, 2 came (0.0004 off is allowed)" in message
+
+
+def test_a_wrong_answer_of_eight_bits_is_a_finding_too(judge: Judge) -> None:
+    task = make_task(
+        "def forward(self, x):\n    return x.float() + 1",
+        inputs="[torch.randn(rows, cols).to(torch.float8_e4m3fn)]",
+    )
+    found = _finding(judge, Distribution.ZEROS, lambda x: x.float() + 2, task)
+    assert "which are up to" not in found.message
+    found = _finding(judge, Distribution.LARGE, lambda x: x.float() * 2, task)
+    assert "which are up to" in found.message

@@ -23,7 +23,7 @@ from evaluator_svc.judge.comparison.verify import OutputCheck
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.tensors.tensor_parts import root_mean_square
+from evaluator_svc.judge.tensors.tensor_parts import blocks_of, root_mean_square
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
@@ -97,7 +97,8 @@ def range_finding(
     found = _mismatches(actual, expected, tolerance, scale=scale, any_number=any_number)
     count = found.no_number if any_number else comparison.mismatch_count
     what = "no number" if 0 < found.no_number == found.count else "wrong"
-    where += f", which are up to {_largest_input(draw, output.seed):.2g} in size"
+    if largest := _largest_input(draw, output.seed):
+        where += f", which are up to {largest:.2g} in size"
     message = (
         f"{slot.name} is {what} in {count} of {output.element_count} elements on {where},"
         f" workload {draw.workload}"
@@ -200,11 +201,14 @@ def _hint(distribution: Distribution, kind: _Kind) -> str:
 def _largest_input(draw: SharedDraw, seed: int) -> float:
     """Return the largest magnitude among the finite numbers of a seed's inputs; 0 without any."""
     with draw.call_set(seed, None) as reference:
-        return max(
-            (
-                float(tensor.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max())
-                for tensor in reference.inputs
-                if tensor.is_floating_point() and tensor.numel()
-            ),
-            default=0.0,
+        parts = (
+            computable(part)
+            for tensor in reference.inputs
+            if tensor.is_floating_point() and tensor.numel()
+            for part in blocks_of(tensor)
         )
+        return max(map(_largest, parts), default=0.0)
+
+
+def _largest(part: torch.Tensor) -> float:
+    return float(part.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs_().max())
