@@ -86,5 +86,5 @@ def test_a_wrong_answer_of_eight_bits_is_a_finding_too(judge: Judge) -> None:
     )
     found = _finding(judge, Distribution.ZEROS, lambda x: x.float() + 2, task)
     assert "which are up to" not in found.message
-    found = _finding(judge, Distribution.LARGE, lambda x: x.float() * 2, task)
+    found = _finding(judge, Distribution.NON_FINITE, lambda x: x.float() * 2, task)
     assert "which are up to" in found.message
