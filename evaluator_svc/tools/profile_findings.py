@@ -64,6 +64,7 @@ _EVIDENCE: Final = (
     ("compute_share", report.COMPUTE_SHARE, 0.01),
     ("fma_pipe_share", report.FMA_PIPE, 0.01),
     ("tensor_pipe_share", report.TENSOR_PIPE, 0.01),
+    ("l2_share", report.CACHE_SHARE, 0.01),
     ("achieved_occupancy", report.ACHIEVED_OCCUPANCY, 0.01),
     ("possible_occupancy", report.POSSIBLE_OCCUPANCY, 0.01),
 )
@@ -82,10 +83,10 @@ def _use(one: LaunchMetrics) -> Finding:
     """How busy the device is: what binds, by its own counters."""
     numbers = {n: f * one.metrics[m] for n, m, f in _EVIDENCE if m in one.metrics}
     memory, compute = one.share(report.MEMORY_SHARE), one.share(report.COMPUTE_SHARE)
-    tensor = one.share(report.TENSOR_PIPE)
-    if one.busiest_share < BUSY:
+    tensor, cache = one.share(report.TENSOR_PIPE), one.share(report.CACHE_SHARE)
+    if max(one.busiest_share, cache) < BUSY:
         kind, hint = FindingKind.LATENCY_BOUND, "none is busy: see what warps wait for"
-    elif memory >= max(compute, tensor):
+    elif max(memory, cache) >= max(compute, tensor):
         kind, hint = FindingKind.MEMORY_BOUND, "move fewer bytes: fuse, keep data on chip"
     elif tensor >= AT_PEAK:
         kind, hint = FindingKind.COMPUTE_BOUND, _FULL_TENSOR_PIPE
@@ -94,6 +95,8 @@ def _use(one: LaunchMetrics) -> Finding:
     else:
         kind, hint = FindingKind.COMPUTE_BOUND, "fewer instructions: reuse loads, vectors, fma"
     text = f"memory at {memory:.0%} of its peak, multiprocessors at {compute:.0%}"
+    if cache >= max(memory, BUSY):
+        text += f", L2 at {cache:.0%}"
     if tensor >= _USES_TENSOR_PIPE:
         text += f", tensor pipe at {tensor:.0%}"
     return Finding(

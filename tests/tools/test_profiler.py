@@ -151,6 +151,14 @@ def test_the_tensor_pipe_is_a_unit_that_may_bind(
     assert words in found.hint
 
 
+def test_memory_binds_where_its_cache_is_busy() -> None:
+    output = table(MEMORY_SHARE="53", COMPUTE_SHARE="28", CACHE_SHARE="80")
+
+    assert by_kind(output)[FindingKind.MEMORY_BOUND].message.endswith(
+        "memory at 53% of its peak, multiprocessors at 28%, L2 at 80%"
+    )
+
+
 @pytest.mark.parametrize(
     "metrics",
     [
