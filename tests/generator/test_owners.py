@@ -75,8 +75,6 @@ async def test_only_a_proposal_begins_a_run(
     )
     set_caller(Caller(name="bob"))
     await generator.report(outcome)
-    await generator.rename_run(request_.run, "mine")
-    await generator.forget_run(request_.run)
     set_caller(Caller(name="ada"))
     await generator.propose(request_)
     await generator.report(outcome)

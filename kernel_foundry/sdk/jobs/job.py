@@ -6,13 +6,14 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import LeaseHolder
+from kernel_foundry.domain.plain import from_plain
 from kernel_foundry.errors import InvalidArgumentError, PermissionDeniedError
 from kernel_foundry.process_identity import is_gone_from_host
 from kernel_foundry.text_file import read_text_file
@@ -133,13 +134,19 @@ class JobFolder:
         return self._path / f"{job_id}.log"
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return all, newest first.
+        """Return all, newest first; not those that are deleted meanwhile.
 
         Raises:
             InvalidArgumentError: a file there is no job's.
         """
-        files = sorted(self._path.glob(f"*{_SUFFIX}"), reverse=True)
-        return tuple(read_job(file) for file in files)
+        found = []
+        for file in sorted(self._path.glob(f"*{_SUFFIX}"), reverse=True):
+            try:
+                found.append(read_job(file))
+            except InvalidArgumentError:
+                if file.exists():
+                    raise
+        return tuple(found)
 
     def find(self, job_id: str = "") -> Job:
         """Return a job, "" for the newest.
@@ -183,8 +190,8 @@ def read_job(file: Path) -> Job:
         InvalidArgumentError: it holds none, or cannot be read.
     """
     try:
-        return _job(parse_json(read_text_file(file, _LONGEST_FILE).encode()))
-    except (ValueError, TypeError, RecursionError) as error:
+        return from_plain(Job, parse_json(read_text_file(file, _LONGEST_FILE).encode()))
+    except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"{file} is not a job file: {error}", field="job") from error
 
 
@@ -202,13 +209,3 @@ def write_job(file: Path, job: Job) -> None:
         raise InvalidArgumentError(
             f"{file} cannot be written: {error.strerror}", field="job"
         ) from error
-
-
-def _job(document: Any) -> Job:
-    job = Job(**document)
-    words, process = document["words"], document["process"]
-    if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
-        raise TypeError("words are not a list of texts")
-    return replace(
-        job, words=tuple(words), process=None if process is None else LeaseHolder(**process)
-    )

@@ -17,7 +17,7 @@ from kernel_foundry.sdk.jobs.job import Job, JobFolder, JobState
 
 AT_ONCE_VARIABLE: Final = "KERNEL_FOUNDRY_JOBS_AT_ONCE"
 _REMEMBERED_S: Final = 86_400.0
-"""How long a job counts towards its user's share after its end."""
+"""What jobs ran in this time counts towards their user's share."""
 
 
 def most_at_once(environment: Mapping[str, str]) -> int | None:
@@ -45,11 +45,15 @@ def order(jobs: Iterable[Job], now_s: float) -> list[Job]:
     used_s: dict[str, float] = {}
     waiting = []
     for job in jobs:
-        if job.state is JobState.WAITING:
+        state = job.state
+        if state is JobState.WAITING:
             waiting.append(job)
-        until_s = job.ended_unix_s or now_s
-        if job.began_unix_s is not None and now_s - until_s < _REMEMBERED_S:
-            used_s[job.owner] = used_s.get(job.owner, 0.0) + max(until_s - job.began_unix_s, 0.0)
+        # Nobody knows how long a lost one ran.
+        if job.began_unix_s is None or state is JobState.LOST:
+            continue
+        since_s = max(job.began_unix_s, now_s - _REMEMBERED_S)
+        ran_s = (job.ended_unix_s or now_s) - since_s
+        used_s[job.owner] = used_s.get(job.owner, 0.0) + max(ran_s, 0.0)
     return sorted(
         waiting, key=lambda j: (-j.priority, used_s.get(j.owner, 0.0), j.submitted_unix_s, j.id)
     )
@@ -58,20 +62,26 @@ def order(jobs: Iterable[Job], now_s: float) -> list[Job]:
 def begin(file: Path, job: Job, most: int | None) -> Job | None:
     """Return the job as begun, if it is its turn; None: it has to wait.
 
+    It also waits while a file in the folder cannot be read: `kfoundry jobs list` names that one.
+
     Args:
         file: The job's, in the folder of all.
         job: It, with its process; kept as it is until it begins.
         most: Jobs that may run at the same time; None: any number.
 
     Raises:
-        InvalidArgumentError: a job's file cannot be read or written.
+        InvalidArgumentError: the job's file cannot be written.
     """
     folder = JobFolder(file.parent)
     with _alone(file.parent):
         if most is not None:
-            jobs = folder.jobs()
+            try:
+                jobs = folder.jobs()
+            except InvalidArgumentError:  # whether that one runs is not known: look again
+                return None
             running = sum(other.state is JobState.RUNNING for other in jobs)
-            if job.id not in {first.id for first in order(jobs, time.time())[: most - running]}:
+            free = max(most - running, 0)  # jobs of a larger count may run
+            if job.id not in {first.id for first in order(jobs, time.time())[:free]}:
                 return None
         begun = replace(job, began_unix_s=time.time())
         folder.write(begun)

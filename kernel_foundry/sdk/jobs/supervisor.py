@@ -21,6 +21,8 @@ from kernel_foundry.sdk.jobs.queue import begin, most_at_once
 GRACE_S: Final = 60.0
 """For a command that is told to stop; then it is killed."""
 _LOOK_S: Final = 0.1
+_TURN_LOOK_S: Final = 2.0
+"""Between two looks at all jobs' files, whether it is this one's turn."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -45,7 +47,9 @@ def supervise(file: Path) -> None:
     write_job(file, job)
     most = most_at_once(os.environ)
     while (begun := begin(file, job, most)) is None and cancelled_s is None:
-        time.sleep(_LOOK_S)
+        again_s = time.monotonic() + _TURN_LOOK_S
+        while cancelled_s is None and time.monotonic() < again_s:
+            time.sleep(_LOOK_S)
     if begun is None:
         write_job(file, replace(job, ended_unix_s=time.time(), is_cancelled=True))
         return

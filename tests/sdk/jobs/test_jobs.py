@@ -205,7 +205,7 @@ def test_a_process_that_cannot_be_seen_is_not_signalled(
         cancel(folder, job.id)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"id": 1}', "null"])
+@pytest.mark.parametrize("text", ["{", "[]", '{"id": 1}', "null", "[" * 9999])
 def test_a_file_that_holds_no_job_is_said(folder: JobFolder, text: str) -> None:
     """And a name that leads elsewhere is no job."""
     folder.write(new_job(("optimize",), Path.cwd()))
@@ -215,3 +215,13 @@ def test_a_file_that_holds_no_job_is_said(folder: JobFolder, text: str) -> None:
         folder.jobs()
     with pytest.raises(InvalidArgumentError, match="no job"):
         folder.find(f"../jobs/{job.id}")
+
+
+@pytest.mark.parametrize("field", ["words", "submitted_unix_s", "process", "owner", "priority"])
+def test_a_job_with_a_field_of_another_type_is_none(folder: JobFolder, field: str) -> None:
+    job = new_job(("optimize",), Path.cwd())
+    folder.write(job)
+    file = folder.file(job.id)
+    file.write_text(json.dumps({**json.loads(file.read_text()), field: [1]}))
+    with pytest.raises(InvalidArgumentError, match=f"not a job file: .*{field}"):
+        folder.jobs()

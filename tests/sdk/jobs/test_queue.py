@@ -48,6 +48,17 @@ def test_users_take_turns_by_the_time_of_their_jobs_and_priority_goes_first() ->
     assert waiting == ["job-4", "job-6", "job-5", "job-7", "job-3"]
 
 
+def test_what_ran_before_the_last_day_counts_no_more() -> None:
+    """Nor does a job whose process is gone: nobody knows how long it ran."""
+    last_minute = replace(job(1, "ada", ran_s=1e6), ended_unix_s=NOW_S - 86_340.0)
+    gone = replace(job(2, "eve", ran_s=1e6), ended_unix_s=None)
+    gone = replace(gone, process=replace(new_holder(), process_start=1))
+    assert gone.state is JobState.LOST
+    jobs = [last_minute, gone, job(3, "bob", ran_s=90.0), job(4, "bob"), job(5, "ada")]
+    waiting = [one.id for one in order([*jobs, job(6, "eve")], NOW_S)]
+    assert waiting == ["job-6", "job-5", "job-4"]
+
+
 def test_no_more_begin_than_may(tmp_path: Path) -> None:
     """And whoever is not next waits, however often it looks."""
     folder = JobFolder(tmp_path)
@@ -61,7 +72,23 @@ def test_no_more_begin_than_may(tmp_path: Path) -> None:
     assert begin(folder.file(second.id), second, 1) is None
     assert begin(folder.file(third.id), third, 2) is None
     assert begin(folder.file(second.id), second, 2) is not None
+    fourth, fifth = job(4), job(5)
+    for one in (fourth, fifth):
+        folder.write(one)
+    assert begin(folder.file(third.id), third, 1) is None  # more run than may
     assert begin(folder.file(third.id), third, None) is not None
+
+
+def test_a_job_waits_while_another_s_file_is_damaged(tmp_path: Path) -> None:
+    """That one may run. A file that is gone since the folder was listed is no job's."""
+    folder = JobFolder(tmp_path)
+    one, gone, damaged = job(1), folder.file("gone"), folder.file("damaged")
+    folder.write(one)
+    gone.symlink_to(tmp_path / "absent")
+    damaged.write_text("{")
+    assert begin(folder.file(one.id), one, 1) is None
+    damaged.unlink()
+    assert begin(folder.file(one.id), one, 1) is not None
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
