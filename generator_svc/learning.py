@@ -15,6 +15,7 @@ from typing import Final
 
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience.query import lesson_query
+from generator_svc.experience.structures import concerns, structures_of
 from generator_svc.experience.transition import ObservedTransition
 from generator_svc.experts import Expert
 from generator_svc.held_out import held_out_of
@@ -40,6 +41,9 @@ _LOG: Final = logging.getLogger(__name__)
 
 LESSONS_SHOWN: Final = 4
 """Lessons in a prompt, at most."""
+
+_RECALLED: Final = 3 * LESSONS_SHOWN
+"""Some are about other operators than the task's, or lead to what is banned."""
 
 _REQUESTS_KEPT: Final = 512
 """Requests kept until their verdict comes. No lesson is written from older ones."""
@@ -102,12 +106,12 @@ class Learner:
         if EXPERIENCE not in request.without and LESSONS not in request.without:
             query = lesson_query(request, expert)
             tricks = request.selection.banned_tricks
-            # Some may lead to what is banned.
-            most = 2 * LESSONS_SHOWN if tricks else LESSONS_SHOWN
+            structures = structures_of(request.admission)
             lessons = tuple(
                 lesson
-                for lesson in await self._library.recall(query, limit=most)
-                if not named_trick(tricks, lesson.symptom, lesson.move, lesson.excerpt)
+                for lesson in await self._library.recall(query, limit=_RECALLED)
+                if (not structures or concerns(lesson, structures))
+                and not named_trick(tricks, lesson.symptom, lesson.move, lesson.excerpt)
             )[:LESSONS_SHOWN]
         siblings = () if SIBLINGS in request.without else await self._siblings(request)
         if META_PROMPTS in request.without:

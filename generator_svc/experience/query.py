@@ -13,6 +13,12 @@ from kernel_foundry.domain.lesson import LessonQuery
 from kernel_foundry.domain.request import ProposalRequest
 
 _NO_OPERATORS: Final = ("placeholder", "output")
+_OF_A_TIME: Final = (
+    FindingKind.TRAFFIC_BOUND,
+    FindingKind.ARITHMETIC_ESTIMATE,
+    FindingKind.NOISY_TIMING,
+)
+"""What only a kernel that was timed can suffer from."""
 _MAX_TEXT_CHARS: Final = 4_000
 _MAX_CODE_CHARS: Final = 24_000
 
@@ -21,7 +27,8 @@ def lesson_query(request: ProposalRequest, expert: Expert) -> LessonQuery:
     """Return what lessons would help with `request`.
 
     A failed parent needs fixes for its own errors, whoever mends it. Of what a passed parent is
-    found to suffer from, an expert asks for what is its own; without any for all its kinds.
+    found to suffer from, an expert asks for what is its own; without any for all its kinds. A first
+    candidate has no times yet, so nobody asks what to do close to a limit.
     """
     selection, device = request.selection, request.admission.device
     parent = selection.parent
@@ -40,7 +47,7 @@ def lesson_query(request: ProposalRequest, expert: Expert) -> LessonQuery:
 
 def _kinds(parent: Elite | None, expert: Expert) -> tuple[FindingKind, ...]:
     if parent is None:
-        return expert.finding_kinds
+        return tuple(kind for kind in expert.finding_kinds if kind not in _OF_A_TIME)
     if not parent.evaluation.passed:
         return tuple(dict.fromkeys(finding.kind for finding in blamed(parent.evaluation.findings)))
     found = {finding.kind for finding in parent.evaluation.findings}

@@ -15,6 +15,8 @@ from kernel_foundry.domain.measures import DIMENSIONS
 
 _MAX_SYMPTOM_CHARS: Final = 500
 _MAX_MOVE_CHARS: Final = 1_000
+_TELLING_USES: Final = 5
+"""Of fewer uses a share of failures says nothing: proposals fail for reasons of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ def _effect(lesson: Lesson) -> str:
     parts = []
     if passed > 0 and lesson.has_effect:
         parts.append(f"{math.exp(lesson.effect):.2f}x the parent's speed in {_uses(passed)}")
-    if lesson.failure_count:
+    if lesson.failure_count and lesson.use_count >= _TELLING_USES:
         parts.append(f"{lesson.failure_count} of {lesson.use_count} did not pass")
     if lesson.before is not None and lesson.after is not None and passed > 0:
         before, after = lesson.before, lesson.after
