@@ -55,7 +55,9 @@ def command() -> None:
     "--unsafe-no-sandbox", is_flag=True, help="Run candidates even where nothing locks them in."
 )
 @_ray_option
-@click.option("--wait", is_flag=True, help="With --ray: stay until it is taken down, or by Ctrl-C.")
+@click.option(
+    "--wait", is_flag=True, help="With --ray: stay until these are down; Ctrl-C ends them."
+)
 def up(
     kinds: tuple[str, ...],
     file: Path | None,
@@ -104,10 +106,14 @@ def up(
             # Ray has put a handler of its own in the place of ours.
             signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
             print_text("serving; Ctrl-C ends it", err=True)
+            # A cluster that was joined may have applications of others.
+            own = tuple(applications) if address else ()
             try:
-                fleet.wait()
+                fleet.wait(own)
             except KeyboardInterrupt:
-                fleet.down()
+                there = {state.name for state in fleet.status()}
+                if there.intersection(own or there):
+                    fleet.down([name for name in own if name in there])
     return 0
 
 

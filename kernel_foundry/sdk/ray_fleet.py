@@ -112,8 +112,11 @@ class RayFleet:
                 raise ServiceUnavailableError(f"{name} did not start: {why}") from error
 
     def status(self) -> tuple[ApplicationState, ...]:
-        """Return where the applications stand."""
-        found = self._serve.status().applications
+        """Return where the applications stand; none once another one has shut Serve down."""
+        try:
+            found = self._serve.status().applications
+        except self._ray.exceptions.ActorDiedError:  # the controller that we know
+            return ()
         return tuple(
             ApplicationState(
                 name=name,

@@ -42,6 +42,55 @@ def test_applications_are_ours_and_their_arguments_those_of_a_class() -> None:
     assert {str(Path(path).parent) for path in (asked.tokens, asked.usage)} <= mounted
 
 
+def test_what_users_have_used_outlives_a_pod() -> None:
+    """And its signing key: in a claim, a folder for each node."""
+    (application,) = CONFIGURATION["applications"]
+    folder = str(Path(application["args"]["usage"]).parent)
+    worker = PODS[1]["spec"]
+    (container,) = worker["containers"]
+    (mount,) = [m for m in container["volumeMounts"] if m["mountPath"] == folder]
+    assert mount["subPathExpr"] == "$(NODE_NAME)"
+    assert "NODE_NAME" in {variable["name"] for variable in container["env"]}
+    (volume,) = [v for v in worker["volumes"] if v["name"] == mount["name"]]
+    (claim,) = [m for m in OTHERS if m["kind"] == "PersistentVolumeClaim"]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+
+
+def _policies(labels: dict[str, str]) -> list[dict[str, Any]]:
+    """Those of all our manifests for a pod with these labels."""
+    plain = yaml.safe_load_all((DEPLOY.parent / "kubernetes" / "network.yaml").read_text())
+    return [
+        policy
+        for policy in [*plain, *OTHERS]
+        if policy["kind"] == "NetworkPolicy"
+        and policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    ]
+
+
+def _ports(policies: list[dict[str, Any]], direction: str, peer: str) -> set[int]:
+    """Ports of rules in which a peer is selected by `peer`."""
+    rules = [rule for policy in policies for rule in policy["spec"].get(direction, ())]
+    return {
+        port["port"]
+        for rule in rules
+        if peer in str(rule["from" if direction == "ingress" else "to"])
+        for port in rule.get("ports", ())
+    }
+
+
+def test_ray_s_pods_have_policies_of_their_own() -> None:
+    """The operator reaches them, the head's autoscaler the API server, a worker nothing outside."""
+    head, worker = (pod["metadata"]["labels"] for pod in PODS)
+    head = {**head, "ray.io/node-type": "head"}  # as the operator labels it
+    worker = {**worker, "ray.io/node-type": "worker"}
+    names = [[p["metadata"]["name"] for p in _policies(labels)] for labels in (head, worker)]
+    assert names == [["kfoundry-ray", "kfoundry-ray-head"], ["kfoundry-ray"]]
+    assert _ports(_policies(head), "ingress", "kuberay-operator") == {8000, 8265}
+    assert _ports(_policies(head), "egress", "ipBlock") == {443, 6443}
+    assert _ports(_policies(worker), "egress", "ipBlock") == set()
+
+
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_configuration_is_valid_to_ray() -> None:
@@ -79,27 +128,33 @@ def _program(folder: Path, name: str, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(tmp_path: Path) -> None:
-    """At Slurm's signal its applications are told to end, and the job ends with them."""
-    programs, said = tmp_path / "bin", tmp_path / "said"
+def _batch(folder: Path, *, srun: str) -> dict[str, str]:
+    """The environment of a batch job whose `srun` is this program."""
+    programs = folder / "bin"
     programs.mkdir()
     _program(programs, "scontrol", 'printf "gpu1\\ngpu2\\n"')
-    _program(
-        programs,
-        "srun",
-        f'echo "$@" > {said}; while [ ! -e {tmp_path}/down ]; do sleep 0.05; done',
-    )
-    _program(programs, "kfoundry", f'echo "$@" > {tmp_path}/down')
-    environment = {
+    _program(programs, "srun", srun)
+    _program(programs, "kfoundry", f'echo "$@" > {folder}/down')
+    return {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",
-        "KFOUNDRY_HOME": str(tmp_path),
+        "KFOUNDRY_HOME": str(folder),
         "SLURM_CPUS_PER_TASK": "32",
         "SLURM_GPUS_ON_NODE": "4",
         "SLURM_JOB_ID": "7",
         "SLURM_JOB_NODELIST": "gpu[1-2]",
         "SLURM_JOB_NUM_NODES": "2",
     }
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(
+    tmp_path: Path, code: int
+) -> None:
+    """At Slurm's signal its applications are told to end; the job ends with them, as they do."""
+    said = tmp_path / "said"
+    waits = f"while [ ! -e {tmp_path}/down ]; do sleep 0.05; done"
+    environment = _batch(tmp_path, srun=f'echo "$@" > {said}; {waits}; exit {code}')
     with subprocess.Popen(["bash", BATCH], env=environment) as job:
         try:
             while not (tmp_path / "ingress").exists() or not said.exists():
@@ -107,7 +162,7 @@ def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(tmp_path
                 time.sleep(0.02)
             ingress = (tmp_path / "ingress").read_text()
             job.send_signal(signal.SIGUSR1)
-            assert job.wait(60) == 0
+            assert job.wait(60) == code
         finally:
             job.kill()
     assert ingress == "gpu1:9000/cuda\n"
@@ -116,6 +171,14 @@ def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(tmp_path
     assert ray == "ray symmetric-run --address gpu1:6379 --min-nodes 2"
     _taken("up", ours, {"replicas": "1-8", "wait": True, "insecure": True, "kinds": ("cuda",)})
     _taken("down", f"kfoundry {(tmp_path / 'down').read_text()}", {"address": "gpu1:6379"})
+
+
+def test_a_batch_job_fails_with_its_fleet(tmp_path: Path) -> None:
+    """And nobody is sent to an ingress that is not there."""
+    environment = _batch(tmp_path, srun="sleep 0.1; exit 3")
+    assert subprocess.run(["bash", BATCH], env=environment, check=False).returncode == 3
+    assert not (tmp_path / "ingress").exists()
+    assert not (tmp_path / "down").exists()
 
 
 def _taken(name: str, line: str, expected: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ What its evaluators promise is in tests/contract.
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ from kernel_foundry.errors import (
 from kernel_foundry.paths import ray_token_path
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
-from kernel_foundry.sdk.ray_fleet import read_applications
+from kernel_foundry.sdk.ray_fleet import RayFleet, read_applications
 
 TASK = Task(
     name="three",
@@ -53,9 +54,9 @@ def test_status_shows_a_fleet_to_its_user(ray_address: str) -> None:
     assert application["replicas"] == {"RUNNING": 1}
 
 
-def _fleet(*arguments: str) -> subprocess.Popen[bytes]:
+def _fleet(*arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "kernel_foundry.cli", "fleet", *arguments, "--ray", "auto"]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(words, stdout=stdout)
 
 
 @pytest.mark.ray
@@ -79,6 +80,52 @@ async def test_an_application_that_goes_down_finishes_its_calls(
     assert (await other.capabilities()).devices
     for evaluator in (more, other):
         await evaluator.close()
+
+
+@pytest.mark.ray
+async def test_ctrl_c_ends_the_applications_of_its_own_command(
+    ray_address: str, tmp_path: Path
+) -> None:
+    """Those that others have on the cluster go on."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("applications: {mine: {device: 'null', cpus: 0.5, unsafe_no_sandbox: true}}")
+    mine = RemoteEvaluator(f"{ray_address}/mine", ONCE)
+    other = RemoteEvaluator(f"{ray_address}/null", ONCE)
+    up = _fleet("up", "--file", str(file), "--insecure", "--wait", stdout=subprocess.PIPE)
+    assert up.stdout is not None
+    assert await asyncio.to_thread(up.stdout.readline)  # once all are up
+    await mine.capabilities()
+    up.send_signal(signal.SIGINT)
+    await asyncio.to_thread(up.communicate)
+    assert up.returncode == 0
+    with pytest.raises(ServiceUnavailableError, match="mine"):
+        await mine.capabilities()
+    assert (await other.capabilities()).devices
+    for evaluator in (mine, other):
+        await evaluator.close()
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fleet_that_another_one_shut_down_has_no_applications(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The controller that it knows is dead. One that does not answer for a moment is not."""
+    import ray
+    from ray import serve
+
+    def status() -> None:
+        raise error
+
+    monkeypatch.setattr(ray, "init", lambda **_: None)
+    monkeypatch.setattr(serve, "status", status)
+    error: Exception = ray.exceptions.ActorDiedError()
+    fleet = RayFleet("localhost:6379")
+    assert fleet.status() == ()
+    fleet.wait(("null",))
+    error = ray.exceptions.ActorUnavailableError("busy", None)
+    with pytest.raises(ray.exceptions.ActorUnavailableError):
+        fleet.status()
 
 
 @pytest.mark.ray
