@@ -16,7 +16,6 @@ import ipaddress
 import os
 import random
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -31,6 +30,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from archive_svc.archive import LocalArchive
+from benchmarks.free_port import free_port
 from benchmarks.result_file import out_option, write_host_result
 from evaluator_svc.service import evaluator_service
 from kernel_foundry.domain.archive import ArchivedEvaluation, RunState
@@ -92,7 +92,7 @@ class Hosts:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "fleet.yaml"
         self._folder = folder
-        self.ports = [_free_port() for _ in range(EVALUATORS)]
+        self.ports = [free_port() for _ in range(EVALUATORS)]
         self.kills = 0
         self._processes: dict[int, asyncio.subprocess.Process] = {}
 
@@ -257,13 +257,6 @@ def write_certificate(folder: Path) -> None:
             serialization.NoEncryption(),
         )
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main() -> None:

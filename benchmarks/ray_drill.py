@@ -13,7 +13,6 @@ import asyncio
 import itertools
 import os
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.free_port import free_port
 from benchmarks.result_file import out_option, write_host_result
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
@@ -65,7 +65,7 @@ _ARGUMENTS: Final = "{device: 'null', cpus: 0.1, unsafe_no_sandbox: true"
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[Evaluator]:
     """A fleet of six evaluators that are served as processes."""
-    ports = [_free_port() for _ in range(EVALUATORS)]
+    ports = [free_port() for _ in range(EVALUATORS)]
     options = ("--device", "null", "--unsafe-no-sandbox")
     processes = []
     with (folder / "served.log").open("w") as log:
@@ -89,7 +89,7 @@ async def served(folder: Path) -> AsyncIterator[Evaluator]:
 @asynccontextmanager
 async def behind_ray(folder: Path) -> AsyncIterator[Evaluator]:
     """One application of six replicas."""
-    file, port = folder / "applications.yaml", _free_port()
+    file, port = folder / "applications.yaml", free_port()
     count = f"min_replicas: {EVALUATORS}, max_replicas: {EVALUATORS}"
     file.write_text(f"applications:\n  drill: {_ARGUMENTS}, {count}}}\n")
     words = ("-m", "kernel_foundry.cli", "fleet", "up", "--file", str(file), "--insecure")
@@ -160,13 +160,6 @@ def _busy_s() -> float:
     ticks = [int(part) for part in first.split()[1:]]
     idle = ticks[3] + ticks[4]
     return (sum(ticks[:8]) - idle) / os.sysconf("SC_CLK_TCK")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main() -> None:

@@ -9,8 +9,12 @@ import gzip
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
 from typing import Any, Final
 
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.printable import printable
 from kernel_foundry.sdk.report.page import page_files
 from kernel_foundry.sdk.report.page_objects import page_json
 
@@ -18,14 +22,29 @@ _IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.M)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class) (\w+))", re.M)
 
 
-def single_file(data: Mapping[str, Any], *, title: str, summary: str) -> str:
-    """Return the page as one HTML text.
+def write_single_file(path: Path, data: Mapping[str, Any], *, title: str, summary: str) -> None:
+    """Write the page as one HTML file, with the folders that it lies in.
 
     Args:
+        path: The file.
         data: What `HeldRun` or `HeldSuite` of `page/source.js` reads.
-        title: Name of the page; no markup.
-        summary: One line for readers whose browser runs no script; no markup.
+        title: Name of the page.
+        summary: One line for readers whose browser runs no script.
+
+    Raises:
+        InvalidArgumentError: it cannot be written there.
     """
+    html = _single_file(data, title=escape(printable(title)), summary=escape(printable(summary)))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the report {path} cannot be written: {error.strerror}", field="path"
+        ) from error
+
+
+def _single_file(data: Mapping[str, Any], *, title: str, summary: str) -> str:
     files = page_files()
     script = "".join(_wrapped(name, files) for name in _in_order("main", files))
     style = files["style.css"].text

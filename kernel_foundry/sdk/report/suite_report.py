@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.printable import printable
 from kernel_foundry.quantity_text import counted
-from kernel_foundry.sdk.report.single_file import single_file
+from kernel_foundry.sdk.report.single_file import write_single_file
 from kernel_foundry.sdk.suite.numbers.distribution import SpeedupCount, speedup_counts
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
@@ -61,15 +58,7 @@ def write_suite_report(page: Mapping[str, Any], path: Path) -> None:
         InvalidArgumentError: it cannot be written there.
     """
     summary = f"{page['suite']}: {page['heading']}."
-    title = escape(printable(page["suite"]))
-    html = single_file({"suite": page}, title=title, summary=escape(printable(summary)))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"the report {path} cannot be written: {error.strerror}", field="path"
-        ) from error
+    write_single_file(path, {"suite": page}, title=page["suite"], summary=summary)
 
 
 def _distribution(results: Sequence[EntryResult]) -> tuple[SpeedupCount, ...]:
