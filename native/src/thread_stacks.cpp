@@ -1,5 +1,6 @@
 #include "thread_stacks.hpp"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -84,12 +85,23 @@ void fill_below(std::uintptr_t top, StackBounds& stack, unsigned char byte) {
   }
 }
 
+// The end of the page with the name of the executed file, which Linux puts above all else. Not of
+// the mapping: one that was split ends where its protection does.
+std::uintptr_t stack_end() {
+  const auto name = static_cast<std::uintptr_t>(getauxval(AT_EXECFN));
+  if (name == 0 || __libc_stack_end == nullptr) {
+    throw DriverError("cannot tell where the first thread's stack ends");
+  }
+  const std::uintptr_t end = name + std::strlen(reinterpret_cast<const char*>(name)) + 1;
+  return (end + page_bytes - 1) / page_bytes * page_bytes;
+}
+
 // Arguments, environment and auxiliary vector, which hardly anybody reads and nobody writes.
 class StackTop {
  public:
   StackTop()
       : begin_(reinterpret_cast<std::uintptr_t>(__libc_stack_end)),
-        size_bytes_(bounds_around(begin_).end - begin_), kept_(size_bytes_) {
+        size_bytes_(stack_end() - begin_), kept_(size_bytes_) {
     std::memcpy(reinterpret_cast<void*>(kept_.address()), top(), size_bytes_);
     const std::size_t whole = (size_bytes_ + page_bytes - 1) / page_bytes * page_bytes;
     if (mprotect(reinterpret_cast<void*>(kept_.address()), whole, PROT_READ) != 0) {
