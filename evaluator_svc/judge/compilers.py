@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from types import ModuleType
 
 import torch
 
@@ -39,8 +40,20 @@ def compilers(
             yield lambda: None
             return
         thread = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="instruction-sets"))
-        # For each set of vector instructions that the processor has, torch builds and loads a
-        # program: seconds of a compiler at the first time, a second of loaders later. It keeps the
-        # answer; what it raises here it raises again where it compiles.
-        found = thread.submit(cpu_vec_isa.valid_vec_isa_list)
+        # What it raises here it raises again where it compiles.
+        found = thread.submit(_try_best_instructions, cpu_vec_isa)
         yield partial(wait, [found])
+
+
+def _try_best_instructions(sets: ModuleType) -> None:
+    """Have torch know the best vector instructions that this processor and its compiler have.
+
+    For each set torch builds and loads a program, which takes a compiler seconds at the first time
+    and a loader a second later, only to use the first one that works: it is to try no other.
+    """
+    names = sets.x86_isa_checker()
+    has = (each for each in sets.supported_vec_isa_list if set(str(each).split()) <= set(names))
+    best = next(filter(None, has), None)  # a set is true if its program works
+    if best is not None:
+        sets.supported_vec_isa_list[:] = [best]
+    sets.valid_vec_isa_list()

@@ -22,6 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return []
 
     _GO_ON.clear()
+    monkeypatch.setattr(cpu_vec_isa, "supported_vec_isa_list", [])
     monkeypatch.setattr(cpu_vec_isa, "valid_vec_isa_list", ask)
     return names
 
@@ -46,3 +47,42 @@ def test_nobody_is_asked_where_nothing_is_compiled_for_the_host(
     with compilers(torch.device(device), are_wanted=are_wanted, at_once=False) as wait:
         wait()
     assert asked == []
+
+
+class _Instructions:
+    """A set of vector instructions as torch has it: true if a program with them works."""
+
+    def __init__(self, names: str, *, work: bool, tried: list[str]) -> None:
+        self._names, self._work, self._tried = names, work, tried
+
+    def __str__(self) -> str:
+        return self._names
+
+    def __bool__(self) -> bool:
+        self._tried.append(self._names)
+        return self._work
+
+
+def test_no_instructions_are_tried_but_the_best_until_some_work(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program takes the compiler seconds, and torch would build one for each set."""
+    tried: list[str] = []
+    sets = [
+        _Instructions(names, work=work, tried=tried)
+        for names, work in (
+            ("avx512 amx_tile", True),  # the processor has no such tiles
+            ("avx512 avx512_vnni", False),  # the compiler does not know them
+            ("avx512", True),
+            ("avx2", True),
+        )
+    ]
+    kept = sets[2]
+    monkeypatch.setattr(cpu_vec_isa, "supported_vec_isa_list", sets)
+    monkeypatch.setattr(cpu_vec_isa, "x86_isa_checker", lambda: ["avx2", "avx512", "avx512_vnni"])
+    _GO_ON.set()
+    with compilers(CPU, are_wanted=True, at_once=False) as wait:
+        wait()
+    assert tried == ["avx512 avx512_vnni", "avx512"]
+    assert sets == [kept]
+    assert len(asked) == 1
