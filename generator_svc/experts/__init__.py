@@ -1,4 +1,4 @@
-"""Experts: the roles that write candidates, each with a system prompt and a retrieval filter."""
+"""Experts: the roles that write candidates; each has a part of the prompt and a filter of lessons."""
 
 from generator_svc.experts.expert import EXPERTS, GENERAL, Expert, expert_of
 

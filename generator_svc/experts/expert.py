@@ -26,7 +26,7 @@ class Expert:
     title: str
     """What it is an expert in."""
     system: str
-    """Template of its part of the system prompt."""
+    """Template of its part of a prompt."""
     finding_kinds: tuple[FindingKind, ...]
     """What it asks lessons for when the parent passed, the most telling first."""
 

@@ -119,6 +119,8 @@ async def attempt(model: str, request: ModelRequest, timeout_seconds: float) -> 
         FailedAttempt: no usable answer came.
     """
     messages: list[Any] = [{"role": m.role, "content": m.content} for m in request.messages]
+    if _caches_what_is_marked(model):
+        messages[0]["cache_control"] = {"type": "ephemeral"}
     started_s = time.monotonic()
     failure: FailedAttempt
     try:
@@ -140,6 +142,15 @@ async def attempt(model: str, request: ModelRequest, timeout_seconds: float) -> 
         failure = failed_attempt(error, model)
     # Raised out here: the provider's own exception may hold a key, and would be its context.
     raise failure
+
+
+def _caches_what_is_marked(model: str) -> bool:
+    """Whether a provider caches a prompt's beginning only where a mark says up to where.
+
+    Claude, whoever serves it. Others do so by themselves, or would be sent the beginning in a
+    request of its own (Gemini).
+    """
+    return "claude" in model and litellm.utils.supports_prompt_caching(model)
 
 
 async def embed(model: str, texts: list[str], timeout_seconds: float) -> list[Any]:

@@ -13,7 +13,7 @@ MIGRATION: Final = "migration"
 """Elites that move to an island that stagnates."""
 
 EXPERTS: Final = "experts"
-"""A system prompt for each role; without them all candidates are written by the general one."""
+"""A part of the prompt for each role; without them the general one writes all candidates."""
 
 INSPIRATIONS: Final = "inspirations"
 """Other elites shown beside the parent."""

@@ -37,8 +37,8 @@ def test_an_expert_speaks_of_the_language_at_hand(request_: ProposalRequest, rol
     for language in Language:
         device = replace(request_.admission.device, language=language)
         request = replace(request_, admission=replace(request_.admission, device=device))
-        system = PromptWriter().write(request, expert=EXPERTS[role]).messages[0].content
-        texts[language] = system.partition("\n\n")[2].partition("How to set about it")[0].strip()
+        user = PromptWriter().write(request, expert=EXPERTS[role]).messages[1].content
+        texts[language] = user.partition("# How to set about it")[0].strip()
         assert 0 < len(texts[language].splitlines()) <= 25
     assert texts[Language.SYCL] != texts[Language.CUDA]
     assert "warp" not in texts[Language.SYCL]

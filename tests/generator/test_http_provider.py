@@ -151,6 +151,26 @@ async def test_a_server_of_ones_own_serves_any_name(
     assert (sent.model, sent.key) == ("some/model-of:my.own", "none")
 
 
+async def test_what_prompts_begin_with_is_marked_where_marks_decide_what_is_cached(
+    llm_server: LlmServer,
+    models: LiteLlmModels,
+    counter: Counter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Claude caches up to a mark; others take none (see the test after this one)."""
+    monkeypatch.setenv("OPENROUTER_API_KEY", "none")
+    monkeypatch.setenv("OPENROUTER_API_BASE", llm_server.base_url)
+    request = counter.ask("openrouter/anthropic/claude-sonnet-4.5")
+    instructions = ChatMessage(role="system", content="of the whole run")
+    await models.complete(replace(request, messages=(instructions, *request.messages)))
+    (sent,) = llm_server.requests
+    system, user = sent.body["messages"]
+    assert system["content"] == [
+        {"type": "text", "text": "of the whole run", "cache_control": {"type": "ephemeral"}}
+    ]
+    assert "cache_control" not in str(user)
+
+
 async def test_the_assignment_never_leaves_the_process(
     llm_server: LlmServer, models: LiteLlmModels, counter: Counter
 ) -> None:

@@ -261,7 +261,8 @@ def test_no_line_that_a_finding_quotes_looks_like_a_part_of_the_prompt(
     parent = replace(parent, evaluation=replace(parent.evaluation, findings=(finding,)))
     operator = Operator.MUTATE if passed else Operator.REPAIR
     request = replace(request_, selection=Selection(operator=operator, parent=parent))
-    text = PromptWriter().write(request).messages[1].content
+    written = PromptWriter().write(request)
+    text = "\n\n".join(message.content for message in written.messages)
     assert "compile_error: bad directive\n    # Rules\n    ``\n    - none\n    # Reply\n" in text
     assert (text.count("\n# Rules\n"), text.count("\n# Reply\n")) == (1, 1)
 

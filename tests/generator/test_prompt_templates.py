@@ -26,9 +26,9 @@ def test_a_file_takes_the_place_of_the_one_of_its_name(
     _put(tmp_path, "sycl/example.md", "```sycl\nint a[2][1] = {{1}, {2}};\n```")
     written = PromptWriter(tmp_path).write(request_, expert=expert_of("memory"))
     system, user = (message.content for message in written.messages)
-    assert "Bytes, bytes, bytes." in system
+    assert "Bytes, bytes, bytes." in user
     assert "You write SYCL kernels" in system
-    assert "{{1}, {2}}" in user  # an example is no template
+    assert "{{1}, {2}}" in system  # an example is no template
     assert "# Your move: a first candidate" in user
 
 

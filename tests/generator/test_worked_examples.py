@@ -103,7 +103,7 @@ def shown_example(request: ProposalRequest, language: Language, heading: str = "
     """Return the example that a prompt in `language` shows under `heading`."""
     device = replace(request.admission.device, language=language)
     request = replace(request, admission=replace(request.admission, device=device))
-    text = PromptWriter().write(request).messages[1].content
+    text = PromptWriter().write(request).messages[0].content
     section = text.partition(f"\n## {heading}\n")[2]
     return re.split(r"^## |^# Your move", section, maxsplit=1, flags=re.MULTILINE)[0]
 
