@@ -1,4 +1,4 @@
-"""Experts: the roles that write candidates; each has a part of the prompt and a filter of lessons."""
+"""Experts: the roles that write candidates, each with its part of the prompt and its lessons."""
 
 from generator_svc.experts.expert import EXPERTS, GENERAL, Expert, expert_of
 

@@ -105,7 +105,7 @@ def shown_example(request: ProposalRequest, language: Language, heading: str = "
     request = replace(request, admission=replace(request.admission, device=device))
     text = PromptWriter().write(request).messages[0].content
     section = text.partition(f"\n## {heading}\n")[2]
-    return re.split(r"^## |^# Your move", section, maxsplit=1, flags=re.MULTILINE)[0]
+    return re.split(r"^## |^# Rules", section, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 @pytest.mark.sycl
