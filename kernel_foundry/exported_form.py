@@ -41,6 +41,10 @@ class FormRequest:
     """Whether tolerances are in units of each row's scale."""
     workloads: tuple[FormWorkload, ...]
     entry: FormEntry = FormEntry.MODULE
+    check: str = ""
+    """The task's own check, a function of the reference's text; empty: there is none."""
+    compare: bool = True
+    """Whether outputs are compared with the reference's by elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,8 @@ class FormResult:
     failure: str = ""
     """Why it is wrong; empty when it is right."""
     error_share: float = 0.0
-    """The largest error of an element over what the tolerance allows it, dimensionless."""
+    """The largest error of an element over what the tolerance allows it, dimensionless; 0 where
+    nothing is compared."""
     kernels_ns: tuple[float, float, float] | None = None
     """Of the launches alone, as a verdict times them with warm caches: the median between the
     bounds of its 95 % interval. None when not timed."""

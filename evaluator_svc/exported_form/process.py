@@ -99,13 +99,19 @@ class Trial:
         after = self._file.stats()
         if after["kernel"] != before["kernel"] + 1:
             return _failed(workload, f"the reference ran: {after['last_reason']}")
-        share = error_share(
-            results,
-            expected,
-            workload.tolerance,
-            is_scaled=self._request.is_scaled,
-            memory=self._memory,
-        )
+        share = 0.0
+        if self._request.compare:
+            share = error_share(
+                results,
+                expected,
+                workload.tolerance,
+                is_scaled=self._request.is_scaled,
+                memory=self._memory,
+            )
+        if self._request.check:
+            said = getattr(source, self._request.check)(values, expected, results)
+            if said is not None and said is not True:
+                return _failed(workload, f"{self._request.check}() of the task refuses it: {said}")
         if not share <= 1.0:
             return _failed(workload, f"wrong by {share:.3g} times what the tolerance allows")
         if not workload.is_timed:

@@ -22,7 +22,7 @@ from generator_svc.prompting.task_text import (
     WorkloadView,
     mode_text,
     precision_text,
-    tolerance_text,
+    right_text,
     workload_views,
 )
 from generator_svc.store.proposals import Sibling
@@ -52,7 +52,7 @@ class TaskView:
 
     name: str
     precision_text: str
-    tolerance_text: str
+    right_text: str
     mode_text: str
 
 
@@ -220,7 +220,7 @@ def _task_view(request: ProposalRequest) -> TaskView:
     return TaskView(
         name=task.name,
         precision_text=precision_text(task, admission),
-        tolerance_text=tolerance_text(task, admission.tolerance),
+        right_text=right_text(task, admission.tolerance),
         mode_text=mode_text(task),
     )
 

@@ -26,7 +26,19 @@ class WorkloadView:
     baselines_text: str
 
 
-def tolerance_text(task: Task, tolerance: Tolerance) -> str:
+def right_text(task: Task, tolerance: Tolerance) -> str:
+    """Return when outputs are right: within which bounds, and by which check of the task's own."""
+    check = f"the reference's function `{task.check}(inputs, expected, actual)`"
+    if not task.compare:
+        return (
+            f"Outputs are right when {check} returns None or True for them: they need not equal the"
+            " reference's. Every element has to be written."
+        )
+    text = f"An element is right when its error is at most {_tolerance_text(task, tolerance)}."
+    return f"{text} Besides, {check} has to return None or True." if task.check else text
+
+
+def _tolerance_text(task: Task, tolerance: Tolerance) -> str:
     """Return the bound of an element's error, what its scale is, and bits that are asked for."""
     bound = f"{tolerance.atol:g} * scale + {tolerance.rtol:g} * |expected|"
     if task.tolerance is not None:

@@ -178,7 +178,7 @@ class ToleranceDerivation:
     """Where a tolerance comes from; all figures in units of the row's scale."""
 
     source: str
-    """"sidecar" or "measured"."""
+    """"sidecar", "measured", or "check" where nothing is compared."""
     noise: float
     """Largest error of a reordered evaluation against float64."""
     safety: float

@@ -19,6 +19,11 @@ WIDER_THAN_TASK: Final = (
     " with: give the task's own as the widest of all"
 )
 
+CHECK_ALONE: Final = (
+    "without a comparison there has to be a check of the task's own, and neither tolerance nor"
+    " least_bits, which nothing would be held to"
+)
+
 
 class Precision(StrEnum):
     """Data type that inputs and weights are cast to."""
@@ -145,6 +150,9 @@ class Task:
     """Fewest effective bits of the outputs against float64; 0: what the tolerance implies."""
     check: str = ""
     """Function of the reference's text that looks at outputs as well; empty: there is none."""
+    compare: bool = True
+    """Whether outputs are compared with the reference's by elements; False: many answers are
+    right, and the check alone tells which."""
 
     def __post_init__(self) -> None:
         if not any(not w.held_out for w in self.workloads):
@@ -153,6 +161,8 @@ class Task:
             raise ValueError(f"task {self.name}: workload names must differ")
         if not all(w.weight > 0.0 for w in self.workloads):
             raise ValueError(f"task {self.name}: weights of workloads are above 0")
+        if not self.compare and (not self.check or self.tolerance or self.least_bits):
+            raise ValueError(f"task {self.name}: {CHECK_ALONE}")
         for workload in self.workloads:
             own = workload.tolerance
             if own and not (self.tolerance and own.is_within(self.tolerance)):
@@ -190,6 +200,7 @@ class Task:
             *((f"constants {self.constants!r}",) if self.constants else ()),
             *((f"least_bits {self.least_bits!r}",) if self.least_bits else ()),
             *((f"check {self.check!r}",) if self.check else ()),
+            *(() if self.compare else ("check alone",)),
             *(f"scalars {w.name!r} {w.scalars!r}" for w in self.workloads if w.scalars),
             *(
                 (f"matched {self.tolerance.matched!r}",)

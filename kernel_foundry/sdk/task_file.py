@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.task import (
+    CHECK_ALONE,
     LONGEST_SCALAR,
     WIDER_THAN_TASK,
     Precision,
@@ -55,6 +56,7 @@ SIDECAR_KEYS: Final = (
     "training",
     "library_ops",
     "check",
+    "compare",
     "instructions",
 )
 """The keys of a sidecar; docs/task-file.md explains them."""
@@ -160,6 +162,11 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
         raise _FieldError(f"tf32: needs precision fp32, but the precision is {precision}")
     workloads = setting("workloads", lambda value: _workloads(value, known), whole)
     tolerance = setting("tolerance", _tolerance, None)
+    least_bits = setting("least_bits", _least_bits, 0.0)
+    check = setting("check", lambda value: _check(value, tree), "")
+    compare = setting("compare", lambda value: _boolean("compare", value), default=True)
+    if not compare and (not check or tolerance or least_bits):
+        raise _FieldError(f"compare: {CHECK_ALONE}")
     for workload in workloads:
         if workload.tolerance and not (tolerance and workload.tolerance.is_within(tolerance)):
             raise _FieldError(f"workloads: {shown(workload.name)}: {WIDER_THAN_TASK}")
@@ -170,11 +177,12 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
         tolerance=tolerance,
         precision=precision,
         tf32=tf32,
-        least_bits=setting("least_bits", _least_bits, 0.0),
+        least_bits=least_bits,
         constants=setting("constants", _constants, ()),
         training=setting("training", lambda value: _boolean("training", value), default=True),
         library_ops=setting("library_ops", _library_ops, ()),
-        check=setting("check", lambda value: _check(value, tree), ""),
+        check=check,
+        compare=compare,
         instructions=setting("instructions", _instructions, ""),
     )
 

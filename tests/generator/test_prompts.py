@@ -391,6 +391,17 @@ def test_the_mode_the_scale_and_asked_bits_are_told(request_: ProposalRequest) -
     assert "20 effective bits" in evaluation
 
 
+def test_the_check_that_tells_what_is_right_is_named(request_: ProposalRequest) -> None:
+    beside, alone = (
+        _user(replace(request_, task=replace(request_.task, check="is_fine", compare=compare)))
+        for compare in (True, False)
+    )
+    assert "error is at most" in beside
+    assert "Besides, the reference's function `is_fine(inputs, expected, actual)`" in beside
+    assert "error is at most" not in alone
+    assert "Outputs are right when the reference's function `is_fine(" in alone
+
+
 def test_all_dtypes_of_scratch_are_named() -> None:
     for language in ("sycl", "cuda"):
         (line,) = (x for x in short_reference(language).splitlines() if "Scratch memory" in x)

@@ -315,7 +315,7 @@ def test_no_run_counts_twice_for_want_of_memory_in_the_tasks_check(
         f"{task.reference}\n\ndef looked_at(inputs, expected, actual):\n"
         "    looked_at.calls = getattr(looked_at, 'calls', 0) + 1\n"
         "    if looked_at.calls == 1:\n"
-        "        raise MemoryError\n"
+        "        raise torch.OutOfMemoryError\n"
     )
     verdict = lean(replace(task, reference=text, check="looked_at")).verify(softmax)
     assert not verdict.is_wrong

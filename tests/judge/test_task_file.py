@@ -202,6 +202,12 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("tolerance: {rtol: x, atol: 0}", "tolerance.rtol: expected a number"),
         ("least_bits: 40", "least_bits: expected bits from 1 to 24"),
         ("least_bits: true", "least_bits: expected bits from 1 to 24"),
+        ("compare: maybe", "compare: expected true or false"),
+        ("compare: false", "compare: without a comparison there has to be a check"),
+        (
+            "check: get_inputs\ncompare: false\nleast_bits: 12",
+            "compare: without a comparison there has to be a check",
+        ),
         ("precision: fp8", "expected one of fp32, fp16, bf16"),
         ("tf32: high", "tf32: expected true or false"),
         ("{tf32: true, precision: fp16}", "tf32: needs precision fp32"),

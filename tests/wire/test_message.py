@@ -59,7 +59,8 @@ _CONSTRAINED: dict[type, st.SearchStrategy[Any]] = {
 }
 _GIVEN = _SCALARS | _CONSTRAINED
 _OVERRIDES: dict[type, dict[str, st.SearchStrategy[Any]]] = {
-    Task: {"workloads": st.tuples(_CONSTRAINED[Workload])},
+    # Without a comparison nothing else may be held to: `test_a_task_without_a_comparison…` has one.
+    Task: {"workloads": st.tuples(_CONSTRAINED[Workload]), "compare": st.just(value=True)},
     Evaluation: {
         "outcome": st.just(EvaluationOutcome.REJECTED)
     },  # the outcome that allows any evidence; the enum test covers the others
@@ -91,6 +92,12 @@ def test_round_trip_keeps_every_value(kind: type, data: st.DataObject) -> None:
     value = data.draw(values_of(kind))
     sent = to_message(value, MESSAGES[kind]).SerializeToString()
     assert repr(value) == repr(from_message(kind, MESSAGES[kind].FromString(sent)))
+
+
+def test_a_task_without_a_comparison_stays_one() -> None:
+    task = _task(check="looked_at", compare=False)
+    assert task == from_message(Task, to_message(task, task_pb2.Task))
+    assert from_message(Task, task_pb2.Task(name="t", reference="r")).compare
 
 
 @given(workload=_CONSTRAINED[Workload])

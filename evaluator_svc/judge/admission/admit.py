@@ -13,6 +13,7 @@ from evaluator_svc.judge.admission.answer_check import (
     check_answers,
     settle_exact,
 )
+from evaluator_svc.judge.admission.check_trial import try_check
 from evaluator_svc.judge.admission.generated_admissions import (
     admissions_of_other_sizes,
     changeable_sizes,
@@ -31,7 +32,6 @@ from evaluator_svc.judge.baselines import (
     settled_baseline,
 )
 from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
-from evaluator_svc.judge.comparison.task_check import refusals_of_check
 from evaluator_svc.judge.compilers import compilers
 from evaluator_svc.judge.graph.cancelling_products import products_cancel
 from evaluator_svc.judge.graph.mode import ignores_mode
@@ -122,11 +122,13 @@ def admit_task(
             with stages.stage("answers"):
                 answers = check_answers(task, prepared, memory)
                 if answers.is_judgeable:
-                    answers.refusals += refusals_of_check(task, prepared, ADMISSION_SEEDS[0])
+                    answers.take(try_check(task, prepared, ADMISSION_SEEDS))
             is_admitted = answers.is_judgeable if task.admit_degenerate else not answers.refusals
             with stages.stage("value_ranges"):
                 value_ranges = find_value_ranges(
-                    prepared if is_admitted else (), answers.tolerance, ADMISSION_SEEDS[0]
+                    prepared if is_admitted and task.compare else (),
+                    answers.tolerance,
+                    ADMISSION_SEEDS[0],
                 )
                 smallest = next(iter(value_ranges), None)
                 at = next((i for i in prepared if i.workload.name == smallest), None)
@@ -136,7 +138,7 @@ def admit_task(
                 refusals=[refusal for refusal in answers.refusals if refusal not in accepted],
                 warnings=[*_cast(task, prepared), *_conditioning(answers), *answers.warnings],
             )
-            if is_admitted:
+            if is_admitted and task.compare:
                 found.warnings += _unvaried(at or prepared[0], value_ranges.get(smallest or "", ()))
             with stages.stage("graph"):
                 workloads, programs = [], []

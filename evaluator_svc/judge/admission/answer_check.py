@@ -15,7 +15,7 @@ import torch
 from evaluator_svc.judge.admission.insensitivity import find_insensitive
 from evaluator_svc.judge.admission.moved_values import moves_values
 from evaluator_svc.judge.admission.screening import Screening, screen
-from evaluator_svc.judge.admission.tolerance import granted, least, measure
+from evaluator_svc.judge.admission.tolerance import floor_of, granted, least, measure
 from evaluator_svc.judge.admission.trivial_answers import (
     ANOTHER_DRAW,
     DrawPair,
@@ -66,6 +66,12 @@ class AnswerCheck:
         """Whether candidates can be judged at all, however little a pass says."""
         return all(refusal in self.degeneracies for refusal in self.refusals)
 
+    def take(self, found: Screening) -> None:
+        """Add what was found elsewhere."""
+        self.refusals += found.refusals
+        self.degeneracies += found.degeneracies
+        self.warnings += found.warnings
+
     def refuse_as_degenerate(self, reason: str) -> None:
         """Add a refusal that a task can be judged in spite of."""
         self.refusals.append(reason)
@@ -101,9 +107,9 @@ def check_answers(
 def _checked(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> AnswerCheck:
     answers = _derive(task, prepared, memory)
     for item in prepared:
-        _take(answers, _screened(item, answers.tolerance, memory))
-    if not answers.is_judgeable:
-        return answers
+        answers.take(_screened(item, answers.tolerance, memory))
+    if not answers.is_judgeable or not task.compare:
+        return answers  # what passes without a comparison, the task's check says
     passes = list(_passes(prepared, answers, memory))
     _tighten(answers, [p.tried for p in passes])
     for passed in passes:
@@ -116,7 +122,7 @@ def _checked(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemo
     if not answers.refusals:
         for item in prepared:
             pair = _draw_pair(item, _draws(item), memory)
-            _take(answers, find_insensitive(pair, answers.tolerance))
+            answers.take(find_insensitive(pair, answers.tolerance))
     return answers
 
 
@@ -175,7 +181,16 @@ def _is_scaled(task: Task) -> bool:
 
 
 def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> AnswerCheck:
-    """Return the task's own tolerance, or the widest that one of its workloads needs."""
+    """Return the task's own tolerance, or the widest that one of its workloads needs.
+
+    Without a comparison nothing is held to it; it tells what differs from the reference's outputs.
+    """
+    if not task.compare:
+        bound = floor_of(narrowest(item.module.rounding for item in prepared))
+        unused = ToleranceDerivation(
+            source="check", noise=0.0, safety=1.0, floor=bound, ceiling=bound
+        )
+        return AnswerCheck(tolerance=Tolerance(rtol=bound, atol=bound), derivation=unused)
     if task.tolerance is not None:
         bound = task.tolerance.rtol
         given = ToleranceDerivation(
@@ -263,12 +278,6 @@ def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool
         memory.same_bytes(a.data_ptr(), b.data_ptr(), a.nbytes)
         for a, b in zip(first.pristine, second.pristine, strict=True)
     )
-
-
-def _take(answers: AnswerCheck, found: Screening) -> None:
-    answers.refusals += found.refusals
-    answers.degeneracies += found.degeneracies
-    answers.warnings += found.warnings
 
 
 def _draws(item: PreparedWorkload) -> _Draws:

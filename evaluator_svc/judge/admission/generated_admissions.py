@@ -94,7 +94,8 @@ def admissions_of_other_sizes(
         if (item := next(loaded(ways), None)) is not None
     ]
     found = [_with_graph(item, device, peaks) for item in usual]
-    known = find_generated_ranges(usual, ranges, tolerance, ADMISSION_SEEDS[0])
+    compared = usual if task.compare else []
+    known = find_generated_ranges(compared, ranges, tolerance, ADMISSION_SEEDS[0])
     found = [replace(w, value_ranges=known.get(w.workload, ())) for w in found]
     found += _beside_largest(task, sizes, prepared, admitted, measured, prepare)
     for ways in long_axis_workloads(task, sizes.groups):

@@ -1,5 +1,6 @@
 """Whether a reference can be compared with at all: repeatable, finite, of fixed shapes.
 
+Without a comparison it may be random, and hold what is no number.
 Refusals and warnings are sentences for the user.
 """
 
@@ -54,10 +55,11 @@ def screen(
     found = Screening()
     ready = partial(expect, is_scaled=is_scaled, memory=memory)
     first = draws[0]()
-    if not _is_repeatable(first, tolerance, found, ready):
+    is_compared = first.module.task.compare
+    if is_compared and not _is_repeatable(first, tolerance, found, ready):
         return found
     shapes = _shapes(first)
-    _check_values(first.expected(), found)
+    _check_values(first.expected(), found, is_compared=is_compared)
     del first  # before another one is drawn
     if any(_shapes(draw()) != shapes for draw in draws[1:]):
         found.refusals.append(f"{where}: the outputs' shapes depend on the inputs' values")
@@ -102,10 +104,11 @@ def _are_same(ones: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> b
     return all(same_values(one, other) for one, other in zip(ones, others, strict=True))
 
 
-def _check_values(outputs: Sequence[torch.Tensor], found: Screening) -> None:
+def _check_values(outputs: Sequence[torch.Tensor], found: Screening, *, is_compared: bool) -> None:
     for index, output in enumerate(outputs):
         if not output.numel():
             found.refusals.append(f"output {index} is empty")
+        if not output.numel() or not is_compared:
             continue
         parts = torch.split(output.view(-1), CHUNK_ELEMENTS)
         share = sum(int((~computable(p).isfinite()).sum()) for p in parts) / output.numel()

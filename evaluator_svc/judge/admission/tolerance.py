@@ -101,6 +101,11 @@ def measure(
     )
 
 
+def floor_of(rounding: torch.dtype) -> float:
+    """Return the least tolerance of results that round to a format."""
+    return _FLOOR[rounding]
+
+
 def granted(derivation: ToleranceDerivation) -> float:
     """Return the tolerance that follows from a derivation, in two digits."""
     bound = derivation.safety * derivation.noise

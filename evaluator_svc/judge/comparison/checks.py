@@ -32,9 +32,14 @@ def comparison_check(
 
     `differing`: elements outside the tolerance, where some may be; NaN: none may.
     """
+    task = draw.prepared.task
+    if not task.compare and kind is CheckKind.COMPARISON:
+        result, note = CheckResult.SKIPPED, f"{task.check}() of the task alone tells what is right"
+    else:
+        result, note = CheckResult.PASSED if is_right else CheckResult.FAILED, ""
     return Check(
         kind=kind,
-        result=CheckResult.PASSED if is_right else CheckResult.FAILED,
+        result=result,
         workload=draw.workload,
         figures=figures(
             seeds=correctness.seed_count,
@@ -42,18 +47,22 @@ def comparison_check(
             mismatched_elements=correctness.mismatch_count,
             differing_elements=differing,
         ),
+        note=note,
     )
 
 
 def determinism_check(draw: SharedDraw, correctness: Correctness, *, is_stable: bool) -> Check:
     """Return the check that runs on the same inputs agree."""
     is_bitwise = correctness.bitwise_reproducible
+    unlike = "runs differ in their last bits, as sums by atomics do"
+    if not draw.prepared.task.compare:
+        unlike = "runs differ, and the task's check looks at each"
     return Check(
         kind=CheckKind.DETERMINISM,
         result=CheckResult.PASSED if is_stable else CheckResult.FAILED,
         workload=draw.workload,
         figures=figures(runs=correctness.run_count, bitwise=is_bitwise),
-        note="" if is_bitwise else "runs differ in their last bits, as sums by atomics do",
+        note="" if is_bitwise else unlike,
     )
 
 

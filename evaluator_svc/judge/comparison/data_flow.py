@@ -10,7 +10,9 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import figures
+from evaluator_svc.judge.comparison.task_check import answer_on, with_answers
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     StrayWrites,
@@ -63,6 +65,8 @@ def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> RunComparison:
         return _skipped(draw, "the reference is not finite on changed inputs")
     stray = StrayWrites(modified=modified, touched=draw.stray_writes())
     verdict = judge_outputs(draw, checks, stray)
+    if not draw.prepared.task.compare:
+        return _by_check(draw, checks, verdict)
     # What a few changed elements leave as it was may be less than the share that may differ.
     differing = [c for c in checks if c.has_mismatch or (draw.tolerance.matched < 1 and c.differs)]
     stale = max((_stale_share(draw, check) for check in differing), default=0.0)
@@ -87,6 +91,24 @@ def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> RunComparison:
         findings=findings,
         checks=(check,),
     )
+
+
+def _by_check(
+    draw: SharedDraw, checks: Sequence[OutputCheck], verdict: RunComparison
+) -> RunComparison:
+    """Return the verdict of the task's check on the runs on changed inputs."""
+    task = draw.prepared.task
+    seeds = dict.fromkeys(check.seed for check in checks)
+    answer = answer_on([CallOutputs(draw=draw, seed=seed) for seed in seeds])
+    verdict = with_answers(task, verdict, [answer])
+    check = Check(
+        kind=CheckKind.DATA_FLOW,
+        result=CheckResult.FAILED if verdict.is_wrong else answer.result,
+        workload=draw.workload,
+        figures=figures(seeds=len(seeds), elements=verdict.correctness.element_count),
+        note=f"by {task.check}() of the task{answer.note and f': {answer.note}'}",
+    )
+    return replace(verdict, checks=(check,))
 
 
 def _compared(draw: SharedDraw, seeds: Sequence[int]) -> tuple[list[OutputCheck], tuple[str, ...]]:

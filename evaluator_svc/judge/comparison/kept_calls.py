@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import comparison_check
 from evaluator_svc.judge.comparison.precision import (
-    CallOutputs,
     Closeness,
     agreement,
     audit_call,
     clear_bits,
 )
+from evaluator_svc.judge.comparison.task_check import CheckAnswer, answer_on, told, with_answers
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     StrayWrites,
@@ -46,7 +47,7 @@ class KeptCalls:
 
     verdict: RunComparison
     agreements: tuple[tuple[CallOutputs, Closeness], ...] = ()
-    """Of the calls that are right; of timed ones only."""
+    """Of the calls that are right; of timed ones only, where outputs are compared."""
 
 
 def compare_kept(
@@ -62,6 +63,7 @@ def compare_kept(
     """
     if claimed is not None and not _is_as_drawn(draw, kept, claimed):
         return KeptCalls(verdict=_other_calls(draw))
+    task, answers = draw.prepared.task, list[CheckAnswer]()
     checks: list[OutputCheck] = []
     modified: set[str] = set()
     agreements: list[tuple[CallOutputs, Closeness]] = []
@@ -74,12 +76,14 @@ def compare_kept(
             for output in range(len(draw.output_slots))
         ]
         checks += own
-        if claimed is not None and not any(check.is_wrong for check in own):
-            # Now: what is expected of the call is held until that of another is asked for.
-            call = CallOutputs(draw=draw, seed=item.seed, slot=item.slot, values=values)
+        # Now: what is expected of the call is held until that of another is asked for.
+        call = CallOutputs(draw=draw, seed=item.seed, slot=item.slot, values=values)
+        if not task.compare:
+            answers.append(answer_on([call]))
+        elif claimed is not None and not any(check.is_wrong for check in own):
             agreements.append((call, agreement(call)))
     stray = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
-    verdict = judge_outputs(draw, checks, stray)
+    verdict = with_answers(task, judge_outputs(draw, checks, stray), answers)
     if draw.is_lean:
         draw.drop_copies()
     check = comparison_check(
@@ -88,6 +92,8 @@ def compare_kept(
         is_right=not verdict.is_wrong,
         kind=CheckKind.TIMED_OUTPUTS,
     )
+    if answers:
+        check = replace(check, note=f"by {task.check}() of the task: {told(answers)}")
     return KeptCalls(verdict=replace(verdict, checks=(check,)), agreements=tuple(agreements))
 
 

@@ -118,13 +118,13 @@ def stray_finding(names: tuple[str, ...]) -> Finding:
     )
 
 
-def unstable_finding(*, is_wrong: bool) -> Finding:
+def unstable_finding(*, is_wrong: bool, is_compared: bool = True) -> Finding:
     """Return the finding for runs on the same inputs that gave different bytes."""
+    are_right = ", all within the tolerance" if is_compared else ""
     return Finding(
         kind=FindingKind.NONDETERMINISM,
         severity=Severity.ERROR if is_wrong else Severity.INFO,
-        message="runs on the same inputs gave different results"
-        + ("" if is_wrong else ", all within the tolerance"),
+        message="runs on the same inputs gave different results" + ("" if is_wrong else are_right),
         hint="Look for a missing barrier, scratch or an output read before it is written, or two"
         " work-items that write the same element."
         if is_wrong

@@ -6,13 +6,13 @@ Only measures; what it means for a candidate is decided where its object code is
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import torch
 
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
+from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.exact_reference import reference_outputs
 from evaluator_svc.judge.comparison.far_elements import (
     PERTURBATION_SEEDS,
@@ -39,7 +39,6 @@ from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.formats import is_narrow
 from evaluator_svc.judge.tensors.scales import groups_of
-from evaluator_svc.judge.timed_calls.call_inputs import CallValues
 from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.errors import TaskInvalidError
@@ -67,30 +66,6 @@ _TOO_LARGE: Final = "the workload is too large for a copy in float64"
 
 _Rows = dict[int, torch.Tensor]
 """Some rows of outputs, by their place."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOutputs:
-    """What one call wrote: into which slot, and on which inputs."""
-
-    draw: SharedDraw
-    seed: int
-    """Index of a loaded seed."""
-    slot: int = 0
-    values: CallValues | None = None
-    """Of the timed call; None: inputs were as drawn."""
-
-    def expected(self) -> list[torch.Tensor]:
-        """Return the reference's outputs in its own formats."""
-        return [e.tensor for e in self.draw.expected_of_call(self.seed, self.values)]
-
-    def actual(self, output: int) -> torch.Tensor:
-        """Return an output as the call wrote it."""
-        return self.draw.output_tensor(self.seed, output, self.slot)
-
-    def inputs(self) -> AbstractContextManager[InputSet]:
-        """Return the reference on the call's inputs."""
-        return self.draw.call_set(self.seed, self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
+from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
 from evaluator_svc.judge.comparison.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.comparison.non_finite import wrong_numbers
-from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
+from evaluator_svc.judge.comparison.precision import audit_call
 from evaluator_svc.judge.comparison.range_finding import range_finding
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.shared_draw import SharedDraw

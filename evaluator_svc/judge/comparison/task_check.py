@@ -1,116 +1,201 @@
-"""The task's own check of outputs: a function of its file, beside the comparison by elements.
+"""The task's own check of outputs: a function of its file, beside the comparison or in its place.
 
 It is the user's code, as the reference is, and runs where the reference runs. What it says of a
 candidate's outputs is data: a wrong result, with its words. What it says of the reference's own
 outputs, or raises on them, is a reason to refuse the task.
 """
 
+import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import torch
 
+from evaluator_svc.judge.comparison.call_outputs import CallOutputs
+from evaluator_svc.judge.comparison.checks import figures
+from evaluator_svc.judge.comparison.unwritten import unwritten_finding
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.messages.comparison import RunComparison
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.printable import one_line
+
+_LONGEST_SAID: Final = 1000
+"""Characters of what it says, or of what it raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckAnswer:
+    """What the check says of some calls."""
+
+    refusal: str = ""
+    """What is wrong with one of them; empty: nothing."""
+    own_refusal: str = ""
+    """What it says of the reference's own outputs for a call, where it refuses these as well: then
+    it tells nothing of that call."""
+    call_count: int = 0
+    """Calls that it told something of."""
+
+    @property
+    def result(self) -> CheckResult:
+        """How the check came out."""
+        if self.refusal:
+            return CheckResult.FAILED
+        return CheckResult.PASSED if self.call_count else CheckResult.SKIPPED
+
+    @property
+    def note(self) -> str:
+        """What it said, for people."""
+        if self.refusal or not self.own_refusal:
+            return self.refusal
+        return f"it refuses the reference's own outputs here: {self.own_refusal}"
 
 
 def with_task_check(
     draw: SharedDraw, slots: Sequence[int], verdict: RunComparison
 ) -> RunComparison:
-    """Return a verdict on right outputs with that of the task's check on the loaded seeds.
+    """Return a verdict on runs with that of the task's check on the loaded seeds.
 
-    Only on the task's own workloads: nobody knows whether the check holds at sizes that were
-    generated. Outputs that are wrong already are not shown to it. What it says counts only where it
-    says nothing of the reference's own outputs: admission saw those of other draws.
+    Beside a comparison only on the task's own workloads, where outputs are right: nobody knows
+    whether the check holds at sizes that were generated.
+
+    Raises:
+        TaskInvalidError: there is no comparison, and on a workload of the task it refuses the
+            reference's own outputs too.
     """
     task = draw.prepared.task
     is_own = any(own.name == draw.workload for own in task.workloads)
-    if not task.check or not is_own or verdict.is_wrong or verdict.is_nondeterministic:
+    is_asked = bool(task.check) and (is_own or not task.compare)
+    if not is_asked or verdict.is_wrong or verdict.is_nondeterministic:
         return verdict
-    said = own = ""
-    for seed in draw.loaded:
-        found = next(filter(None, (_said_of(draw, seed, slot) for slot in slots)), "")
-        refusal = _said_of(draw, seed, None) if found else ""
-        said, own = said or ("" if refusal else found), own or refusal
+    if not task.compare and (unwritten := unwritten_finding(draw, slots)):
+        return replace(verdict, is_wrong=True, findings=(*verdict.findings, unwritten))
+    answer = answer_on(_different_calls(draw, slots))
     if draw.is_lean:
         draw.drop_copies()
+    if is_own and not task.compare and answer.result is CheckResult.SKIPPED:
+        raise TaskInvalidError(
+            f"{task.name}: {draw.workload}: {task.check}() tells nothing: {answer.note}",
+            task=task.name,
+        )
     check = Check(
         kind=CheckKind.TASK_CHECK,
-        result=_result(said, own),
+        result=answer.result,
         workload=draw.workload,
-        note=said or (own and f"it refuses the reference's own outputs here: {own}"),
+        figures=figures(calls=answer.call_count),
+        note=answer.note,
     )
-    findings = (_finding(task, said),) if said else ()
     return replace(
         verdict,
-        is_wrong=bool(said),
-        findings=(*verdict.findings, *findings),
+        is_wrong=bool(answer.refusal),
+        findings=(*verdict.findings, *refusal_findings(task, answer)),
         checks=(*verdict.checks, check),
     )
 
 
-def refusals_of_check(task: Task, prepared: Sequence[PreparedWorkload], seed: int) -> list[str]:
-    """Return why the check is none: it raises on the reference's own outputs, or refuses them."""
-    refusals = []
-    for item in prepared if task.check else ():
-        reference = item.shared_set(seed)
-        formats = item.module.output_dtypes
-        outputs = [
-            value.to(dtype) for value, dtype in zip(reference.expected(), formats, strict=True)
-        ]
-        try:
-            said = _said(reference, outputs, outputs)
-        except TaskInvalidError as error:
-            said = error.message
-        if said:
-            refusals.append(
-                f"{item.workload.name}: the reference's own outputs fail {task.check}(): {said}"
-            )
-    return refusals
+def answer_on(calls: Sequence[CallOutputs]) -> CheckAnswer:
+    """Return what the task's check says of calls, up to the first that it refuses.
+
+    What it says counts only where it says nothing of the reference's own outputs on the same
+    inputs: admission saw those of other draws.
+    """
+    own_refusal, count = "", 0
+    for call in calls:
+        expected = call.expected()
+        written = [call.actual(output) for output in range(len(expected))]
+        with call.inputs() as reference:
+            refusal = _refusal_or_error(reference, expected, written)
+            own = _refusal_or_error(reference, expected, expected) if refusal else ""
+        if refusal and not own:
+            return CheckAnswer(refusal=refusal, own_refusal=own_refusal, call_count=count + 1)
+        own_refusal = own_refusal or own
+        count += not refusal
+    return CheckAnswer(own_refusal=own_refusal, call_count=count)
 
 
-def _result(said: str, own: str) -> CheckResult:
-    if said:
-        return CheckResult.FAILED
-    return CheckResult.SKIPPED if own else CheckResult.PASSED
+def with_answers(
+    task: Task, verdict: RunComparison, answers: Sequence[CheckAnswer]
+) -> RunComparison:
+    """Return a verdict that is wrong where one of the answers is a refusal, with its words."""
+    refused = next((answer for answer in answers if answer.refusal), None)
+    if refused is None:
+        return verdict
+    findings = (*verdict.findings, *refusal_findings(task, refused))
+    return replace(verdict, is_wrong=True, findings=findings)
 
 
-def _said_of(draw: SharedDraw, seed: int, slot: int | None) -> str:
-    """What it says of the outputs in a slot, or raises on them; None: of the reference's own."""
-    expected = [output.tensor for output in draw.expected(seed)]
-    actual = expected
-    if slot is not None:
-        actual = [draw.output_tensor(seed, output, slot) for output in range(len(expected))]
-    try:
-        return _said(draw.reference_set(seed), expected, actual)
-    except TaskInvalidError as error:
-        return error.message
+def told(answers: Sequence[CheckAnswer]) -> str:
+    """Return what answers come to, for people."""
+    refusal = next((answer.refusal for answer in answers if answer.refusal), "")
+    count = sum(answer.call_count for answer in answers)
+    return refusal or f"{count} of {len(answers)} calls are told to be right"
 
 
-def _said(
-    reference: InputSet, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor]
-) -> str:
-    """What the check says; nobody can change what it is shown, whatever it writes to."""
-    inputs = reference.arguments.values([tensor.clone() for tensor in reference.inputs])
-    try:
-        return reference.module.check(
-            inputs, [tensor.clone() for tensor in expected], [tensor.clone() for tensor in actual]
-        )
-    except TaskInvalidError as error:
-        if isinstance(error.__cause__, MemoryError):
-            raise error.__cause__ from None  # there may be memory for it next time
-        raise
-
-
-def _finding(task: Task, said: str) -> Finding:
-    return Finding(
+def refusal_findings(task: Task, answer: CheckAnswer) -> tuple[Finding, ...]:
+    """Return what the model is told of a refusal; empty where there is none."""
+    if not answer.refusal:
+        return ()
+    finding = Finding(
         kind=FindingKind.MISMATCH,
         severity=Severity.ERROR,
-        message=f"the task's check {task.check}() refuses the outputs: {said}",
+        message=f"the task's check {task.check}() refuses the outputs: {answer.refusal}",
+    )
+    return (finding,)
+
+
+def refusal_of(
+    reference: InputSet, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor]
+) -> str:
+    """Return what the check finds wrong with `actual`; "" where it finds nothing.
+
+    It is shown copies: whatever it writes to is its own.
+
+    Raises:
+        TaskInvalidError: as `TaskModule.check`.
+    """
+    inputs = reference.arguments.values([tensor.clone() for tensor in reference.inputs])
+    return reference.module.check(
+        [_own(value) for value in inputs],
+        [tensor.clone() for tensor in expected],
+        [tensor.clone() for tensor in actual],
+    )
+
+
+def _own(value: Any) -> Any:
+    """Return an argument that is no tensor as a copy; tensors are copies already."""
+    is_plain = isinstance(value, list) and not any(isinstance(v, torch.Tensor) for v in value)
+    return copy.deepcopy(value) if is_plain else value
+
+
+def _refusal_or_error(
+    reference: InputSet, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor]
+) -> str:
+    try:
+        return refusal_of(reference, expected, actual)
+    except TaskInvalidError as error:
+        return one_line(error.message[:_LONGEST_SAID])[:_LONGEST_SAID]
+
+
+def _different_calls(draw: SharedDraw, slots: Sequence[int]) -> list[CallOutputs]:
+    """Return the runs in these slots; of those that wrote the same, one."""
+    calls = []
+    for seed in draw.loaded:
+        kept: list[int] = []
+        for slot in slots:
+            if not any(_is_same(draw, seed, slot, other) for other in kept):
+                kept.append(slot)
+                calls.append(CallOutputs(draw=draw, seed=seed, slot=slot))
+    return calls
+
+
+def _is_same(draw: SharedDraw, seed: int, slot: int, other: int) -> bool:
+    return all(
+        draw.memory.same_bytes(
+            draw.address(seed, output, slot), draw.address(seed, output, other), output.size_bytes
+        )
+        for output in draw.output_slots
     )

@@ -10,6 +10,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import (
     comparison_check,
     determinism_check,
@@ -28,11 +29,13 @@ from evaluator_svc.judge.comparison.mismatch import (
     unstable_finding,
 )
 from evaluator_svc.judge.comparison.rounded_codes import allowed_codes
+from evaluator_svc.judge.comparison.task_check import answer_on
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.timed_calls.call_inputs import CallValues
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
+from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
@@ -144,7 +147,7 @@ def verdict_on_runs(
 
 def _differing(draw: SharedDraw, checks: Sequence[OutputCheck]) -> float:
     """Elements outside the tolerance, where a share of them may be; else NaN."""
-    if draw.tolerance.matched == 1.0:
+    if draw.tolerance.matched == 1.0 and draw.prepared.task.compare:
         return math.nan
     return float(sum(max(int(c.mismatch_count) for c in check.comparisons) for check in checks))
 
@@ -162,6 +165,10 @@ def _unchanged_finding(names: Sequence[str]) -> Finding:
 
 def right_already(draw: SharedDraw) -> tuple[str, ...]:
     """Return the outputs whose first slots are right for every loaded seed, whoever wrote them."""
+    if not draw.prepared.task.compare:
+        answer = answer_on([CallOutputs(draw=draw, seed=seed) for seed in draw.loaded])
+        is_right = answer.result is CheckResult.PASSED
+        return tuple(slot.name for slot in draw.output_slots if is_right)
     right = tuple(
         slot.name
         for output, slot in enumerate(draw.output_slots)
@@ -191,8 +198,9 @@ def check_output(
     place = draw.output_slots[output]
     expected = _expected(draw, seed, values)[output]
     addresses = [draw.address(seed, place, slot) for slot in slots]
-    if tolerance is None:
+    if tolerance is None and draw.prepared.task.compare:
         tolerance = tolerance_of_few(draw, addresses, seed=seed, output=output, values=values)
+    tolerance = tolerance or draw.tolerance
     tolerance = tolerance.of(output)
     first = compare_output(addresses[0], expected, tolerance)
     same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
@@ -232,6 +240,8 @@ def allowed_counts(
 ) -> tuple[int, ...]:
     """Return how many elements of each slot may differ; the reference is asked where any does.
 
+    All of them where the task's check alone tells what is right.
+
     Of numbers that are `matched` decides, where all of them are finite.
 
     Raises:
@@ -239,6 +249,8 @@ def allowed_counts(
     """
     differ = [i for i, c in enumerate(comparisons) if c.mismatch_count]
     none = (0,) * len(comparisons)
+    if not draw.prepared.task.compare:
+        return (draw.element_count(output),) * len(comparisons)
     if not differ:
         return none
     if getattr(torch, draw.output_slots[output].dtype).is_floating_point:
@@ -282,7 +294,8 @@ def judge_outputs(
     # What nobody wrote differs from run to run, as it is filled with other bytes before each.
     is_written = all(f.kind is not FindingKind.OUTPUT_NOT_WRITTEN for f in findings)
     if not reproducible and is_written:
-        findings.append(unstable_finding(is_wrong=bool(failed)))
+        is_compared = draw.prepared.task.compare
+        findings.append(unstable_finding(is_wrong=bool(failed), is_compared=is_compared))
     return RunComparison(
         correctness=_correctness(checks, reproducible=reproducible),
         inputs_modified=modified,

@@ -21,11 +21,13 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from evaluator_svc.judge.memory_limit import memory_limit
 from evaluator_svc.judge.reference.formats import is_narrow
+from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.sizes.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.printable import printable
+from kernel_foundry.printable import one_line
 from kernel_foundry.task_source import missing_names, override_scalars, parse_reference
 
 _CAST: Final = {
@@ -40,6 +42,15 @@ _CONSTRUCTION_SEED: Final = 20_260_101
 
 _LONGEST_SAID: Final = 1000
 """Characters of what a task's check says."""
+
+_CHECK_SECONDS: Final = 10.0
+"""What one call of a task's check may take: a verdict makes a few."""
+
+_CHECK_BYTES: Final = 1 << 30
+"""Host memory that it may take…"""
+
+_CHECK_COPIES: Final = 8
+"""…or so many copies of the tensors that it is shown, where that is more."""
 
 _counter = itertools.count()
 
@@ -135,22 +146,37 @@ class TaskModule:
         """Return what the task's check finds wrong with `actual`; "" where it finds nothing.
 
         Raises:
-            TaskInvalidError: the file has no such function, or it raises or returns something else.
+            TaskInvalidError: the file has no such function, or it raises, returns something else,
+                or takes more time or host memory than a check may.
         """
         name = self.task.check
         function = getattr(self._module, name, None)
         if not callable(function):
             raise TaskInvalidError(f"{self.task.name}: no function {name}", task=self.task.name)
-        with self.user_code(f"{name}()"), torch.no_grad():
-            said = function(inputs, expected, actual)
-            if isinstance(said, torch.Tensor | np.bool_):
-                said = bool(said)
+        shown_bytes = sum(
+            t.nbytes for t in tree_leaves([inputs, expected, actual]) if _is_tensor(t)
+        )
+        most_bytes = max(_CHECK_BYTES, _CHECK_COPIES * shown_bytes)
+        try:
+            with (
+                self.user_code(f"{name}()"),
+                torch.no_grad(),
+                memory_limit(most_bytes),
+                time_limit(_CHECK_SECONDS),
+            ):
+                said = function(inputs, expected, actual)
+                if isinstance(said, torch.Tensor | np.bool_):
+                    said = bool(said)
+        except TimeLimitError as error:
+            raise TaskInvalidError(
+                f"{self.task.name}: {name}() is {error}", task=self.task.name
+            ) from None
         if said is None or said is True:
             return ""
         if said is False:
             return "wrong"
         if isinstance(said, str):
-            return printable(said)[:_LONGEST_SAID]
+            return one_line(said[:_LONGEST_SAID])[:_LONGEST_SAID] or "wrong"
         raise TaskInvalidError(
             f"{self.task.name}: {name}() gives a {type(said).__name__}; expected None, True, False"
             " or a text that says what is wrong",
@@ -231,6 +257,10 @@ def seed_all(seed: int, device: torch.device) -> None:
         torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 def _placed(value: Any, cast: torch.dtype | None, device: torch.device) -> Any:

@@ -176,7 +176,8 @@ def _without_audit(audited: PrecisionReply, asked: _Question) -> PrecisionResult
     task, note = asked.task, audited.note
     if task.least_bits:
         note += f"; the {task.least_bits:g} bits that the task asks for are not checked here"
-    formats = () if audited.agreeing_bits else _unaudited_formats(asked)
+    is_known = audited.agreeing_bits > 0 or not task.compare
+    formats = () if is_known else _unaudited_formats(asked)
     result = CheckResult.PASSED if audited.agreeing_bits else CheckResult.SKIPPED
     findings: tuple[Finding, ...] = ()
     if formats and asked.is_right:

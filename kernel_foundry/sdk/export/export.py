@@ -121,6 +121,8 @@ def _tried(
             is_scaled=task.tolerance is None,
             workloads=form_workloads(winners),
             entry=target.entry,
+            check=task.check,
+            compare=task.compare,
         )
     )
     wrong = [f"{result.name}: {result.failure}" for result in report.results if result.failure]

@@ -35,6 +35,18 @@ from kernel_foundry.shown_value import shown
 _TASK: Final = "task.yml"
 _REFERENCE: Final = "reference.py"
 _SEED: Final = "seed"
+_SUITE_CHECK: Final = """
+
+def {name}(inputs, expected, actual):
+    found = check_implementation(
+        tuple(inputs) if len(inputs) > 1 else inputs[0],
+        tuple(actual) if len(actual) > 1 else actual[0],
+    )
+    is_right, said = found if isinstance(found, tuple) else (found in ("", None, True), found)
+    return bool(is_right) or str(said or "wrong")
+"""
+"""Puts the suite's check, which returns what is wrong, or whether all is well with what is wrong,
+in the form of a task's."""
 _MAPPINGS: Final = {"dict", "Dict", "Mapping", "TypedDict"}
 _LONGEST_DESCRIPTION: Final = 16_384
 
@@ -66,8 +78,12 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[ImportEntry]:
     modules = _modules(task)
     text = "".join(_Inlined(files, path, modules).text(modules.get("reference", _REFERENCE)))
     tree = parsed(text, _REFERENCE)
-    generate = _check(tree)
-    settings = {"instructions": _description(task)} if task.get("description") else {}
+    generate = _generate(tree)
+    settings: dict[str, Any] = {}
+    if task.get("description"):
+        settings["instructions"] = _description(task)
+    if _has_own_check(tree):
+        settings |= {"check": _check_name(tree), "compare": False}
     for number, group in enumerate(setting_groups(_settings(task, generate)), 1):
         part = "" if number == 1 else f"_{number}"
         where = path if number == 1 else f"{path}, settings {number}"
@@ -158,16 +174,13 @@ def _replace(lines: list[str], node: ast.ImportFrom, tree: ast.Module, by: list[
     lines[first - 1] = "".join(f"{line}\n" for line in by) or "\n"
 
 
-def _check(tree: ast.Module) -> ast.FunctionDef:
-    """Return `generate_input`, where a `ref_kernel` decides what is right."""
+def _generate(tree: ast.Module) -> ast.FunctionDef:
+    """Return `generate_input`, where there is a `ref_kernel` to be made faster."""
     generate = function_of(tree, "generate_input")
     if generate is None or function_of(tree, "ref_kernel") is None:
-        raise NotRepresentableError("no ref_kernel or no generate_input: nothing to compare with")
+        raise NotRepresentableError("no ref_kernel or no generate_input: nothing to make faster")
     if {"Model", "get_inputs"} & bound_names(tree):
         raise NotRepresentableError("it has a Model or a get_inputs of its own")
-    check = function_of(tree, "check_implementation")
-    if check and not any(isinstance(n, ast.Name) and n.id == "ref_kernel" for n in ast.walk(check)):
-        raise NotRepresentableError("its check_implementation does not compare with ref_kernel")
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(isinstance(t, ast.Name) and t.id == "input_t" for t in targets):
@@ -175,6 +188,18 @@ def _check(tree: ast.Module) -> ast.FunctionDef:
             if words & _MAPPINGS:
                 raise NotRepresentableError("its input holds dictionaries (input_t)")
     return generate
+
+
+def _check_name(tree: ast.Module) -> str:
+    return free_names(["suite_check"], bound_names(tree))["suite_check"]
+
+
+def _has_own_check(tree: ast.Module) -> bool:
+    """Return whether outputs are right without being those of `ref_kernel`."""
+    check = function_of(tree, "check_implementation")
+    if check is None:
+        return False
+    return not any(isinstance(n, ast.Name) and n.id == "ref_kernel" for n in ast.walk(check))
 
 
 def _settings(task: Mapping[str, Any], generate: ast.FunctionDef) -> list[ImportSetting]:
@@ -225,6 +250,8 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+    if _has_own_check(tree):
+        added += _SUITE_CHECK.format(name=_check_name(tree))
     constants = {names[key]: value for key, value in group.overridden.items()}
     renamed = {**names, "held_out": "held_out"}
     workloads = [{renamed[key]: value for key, value in one.items()} for one in group.workloads]
@@ -238,7 +265,7 @@ def _description(task: Mapping[str, Any]) -> str:
 
 def _notes(task: Mapping[str, Any], tree: ast.Module) -> tuple[str, ...]:
     notes = []
-    if "check_implementation" in bound_names(tree):
+    if "check_implementation" in bound_names(tree) and not _has_own_check(tree):
         notes.append("check_implementation: outputs are compared with those of ref_kernel")
     if task.get("ranking_by") == "last":
         notes.append("ranking_by last: every workload counts")

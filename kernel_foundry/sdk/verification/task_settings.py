@@ -26,6 +26,9 @@ def _settings(task: Task) -> Iterator[tuple[str, str]]:
         yield "weights of workloads", f"{', '.join(weights)}, by hand"
     if task.least_bits:
         yield "least_bits", f"{task.least_bits:g}, by hand"
+    if task.check:
+        alone = "" if task.compare else ", and nothing else tells which outputs are right"
+        yield "check", f"{task.check}() of the reference's text looks at outputs{alone}"
     if task.admit_degenerate:
         yield "admit_degenerate", "trivial answers may pass this task"
     if task.constants:

@@ -1,0 +1,270 @@
+"""A task's check in place of the comparison: many answers are right, and all else is held to."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluator_svc.judge import Judge
+from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS
+from evaluator_svc.judge.admission.check_trial import try_check
+from evaluator_svc.judge.comparison.unwritten import _unwritten
+from evaluator_svc.judge.reference import task_module
+from evaluator_svc.messages.draw import POISON_BYTES
+from evaluator_svc.messages.judge import KeptVerdict
+from kernel_foundry.domain.check import CheckKind, CheckResult
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.errors import TaskInvalidError
+from tests.judge.judge_tasks import PEAKS, RunnerSide, make_task, prepare
+from tests.judge.test_kept_calls import Timed
+
+Drawn = Callable[..., RunnerSide]
+
+SIGN_FREE = "return bool(torch.isclose(actual[0].abs(), expected[0].abs()).all()) or 'another size'"
+"""As eigenvectors are: the sign is anybody's choice."""
+
+
+def task_with(check: str, body: str = "def forward(self, x):\n    return 3 * x\n") -> Task:
+    made = make_task(body)
+    text = f"{made.reference}\n\ndef looked_at(inputs, expected, actual):\n    {check}\n"
+    return replace(made, reference=text, check="looked_at", compare=False)
+
+
+def checks_of(verdict: Any) -> dict[CheckKind, CheckResult]:
+    return {check.kind: check.result for check in verdict.checks}
+
+
+@pytest.mark.parametrize("judge", ["host", "host large"], indirect=True)
+def test_an_answer_that_the_check_accepts_is_right_and_no_other(judge: Judge, drawn: Drawn) -> None:
+    for factor, is_right in ((-3.0, True), (-3.1, False), (float("nan"), False)):
+        runner = drawn(task_with(SIGN_FREE))
+        runner.run(lambda x, factor=factor: factor * x, "x")
+        verdict = judge.verify(runner.draw.draw)
+        assert verdict.is_wrong is not is_right
+        found = checks_of(verdict)
+        assert found[CheckKind.COMPARISON] is CheckResult.SKIPPED
+        assert found[CheckKind.TASK_CHECK] is (
+            CheckResult.PASSED if is_right else CheckResult.FAILED
+        )
+        assert verdict.correctness.mismatch_count == 0
+        messages = [f.message for f in verdict.findings if f.kind is FindingKind.MISMATCH]
+        assert ["another size" in text for text in messages] == [True] * (not is_right)
+
+
+def test_what_was_not_written_is_wrong_whatever_the_check_accepts(
+    judge: Judge, drawn: Drawn
+) -> None:
+    runner = drawn(task_with("return True"))
+    runner.run(lambda x: -x, "x")
+    for seed in range(3):
+        for slot, byte in enumerate(POISON_BYTES):
+            runner.tensor("out", seed=seed, slot=slot)[-1].view(torch.uint8).fill_(byte)
+    verdict = judge.verify(runner.draw.draw)
+    assert verdict.is_wrong
+    (finding,) = [f for f in verdict.findings if f.kind is FindingKind.OUTPUT_NOT_WRITTEN]
+    assert "70 of 2310" in finding.message
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_unwritten_elements_are_those_of_poison_in_each_copy(data: st.DataObject) -> None:
+    """Values that look like poison are none: a kernel writes them into every copy."""
+    dtype = data.draw(st.sampled_from([torch.float32, torch.int64, torch.bfloat16, torch.uint8]))
+    count = data.draw(st.integers(1, 40))
+    size = torch.empty(0, dtype=dtype).element_size()
+    written = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    byte = st.one_of(st.sampled_from(POISON_BYTES), st.integers(0, 255))
+    values = [bytes([data.draw(byte)]) * size for _ in range(count)]
+    copies = [
+        torch.frombuffer(
+            bytearray(
+                b"".join(
+                    v if w else bytes([p]) * size for v, w in zip(values, written, strict=True)
+                )
+            ),
+            dtype=dtype,
+        )
+        for p in POISON_BYTES
+    ]
+    assert _unwritten(copies).tolist() == [not w for w in written]
+
+
+def timed(judge: Judge, check: str, kernel: Callable[..., torch.Tensor]) -> KeptVerdict:
+    """Return the verdict on timed calls of a candidate that was right before."""
+    calls = Timed(judge, task_with(check), lambda x: -3 * x, is_lean=False)
+    try:
+        return calls.time(kernel)
+    finally:
+        judge.release(calls.handle)
+
+
+def test_timed_calls_are_looked_at_too(judge: Judge) -> None:
+    """On the inputs of the call: its outputs cannot be those of others."""
+    kept = timed(judge, SIGN_FREE, lambda x: -3 * x)
+    assert not kept.verdict.is_wrong
+    assert kept.audited is None
+    (check,) = kept.verdict.checks
+    assert check.result is CheckResult.PASSED
+    assert "3 of 3 calls" in check.note
+    wrong = timed(judge, SIGN_FREE, lambda x: -3 * x.flip(0)).verdict
+    assert wrong.is_wrong
+    assert wrong.checks[0].result is CheckResult.FAILED
+
+
+def test_outputs_have_to_follow_changed_inputs(judge: Judge, drawn: Drawn) -> None:
+    runner = drawn(task_with(SIGN_FREE))
+    runner.run(lambda x: -3 * x, "x")
+    before = [runner.tensor("out", seed=seed).clone() for seed in range(3)]
+    seeds = judge.change_inputs(runner.draw.draw, with_parameters=True).seeds
+    for seed in seeds:
+        runner.tensor("out", seed=seed).copy_(before[seed])
+    stale = judge.verify_changed(runner.draw.draw, seeds)
+    for seed in seeds:
+        runner.tensor("out", seed=seed).copy_(-3 * runner.tensor("x", seed=seed))
+    followed = judge.verify_changed(runner.draw.draw, seeds)
+    assert stale.is_wrong
+    assert not followed.is_wrong
+    assert checks_of(followed) == {CheckKind.DATA_FLOW: CheckResult.PASSED}
+
+
+def test_a_decoy_is_right_where_the_check_says_so(judge: Judge, drawn: Drawn) -> None:
+    runner = drawn(task_with(SIGN_FREE))
+    assert judge.verify_decoy(runner.draw.draw) == ()
+    runner.run(lambda x: -3 * x, "x")
+    assert judge.verify_decoy(runner.draw.draw) == ("out",)
+
+
+def test_precision_is_not_audited(judge: Judge, drawn: Drawn) -> None:
+    runner = drawn(task_with(SIGN_FREE))
+    runner.run(lambda x: -3 * x, "x")
+    audited = judge.audit_precision(runner.draw.draw)
+    assert audited.least_exact is None
+    assert "looked_at() of the task alone" in audited.note
+
+
+@pytest.mark.parametrize("check", ["return 'never right'", "return 1 / 0"])
+def test_a_check_that_tells_nothing_is_the_tasks_failure(
+    judge: Judge, drawn: Drawn, check: str
+) -> None:
+    runner = drawn(task_with(check))
+    runner.run(lambda x: -3 * x, "x")
+    with pytest.raises(TaskInvalidError, match=r"looked_at\(\) tells nothing"):
+        judge.verify(runner.draw.draw)
+
+
+OTHERS = "return actual[0].equal(expected[0]) or "
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("while actual[0].sum() != expected[0].sum():\n        pass", "not done after"),
+        (OTHERS + "bytearray(1 << 40)", "MemoryError"),
+        (OTHERS + "torch.empty(1 << 40).sum()", "RuntimeError"),
+        (OTHERS + "'\\x1b[2J\\n\\u202eright'", r"\x1b[2J\n\u202eright"),
+        (OTHERS + "'long ' * (1 << 20)", "long long"),
+        (OTHERS + "''", "refuses the outputs: wrong"),
+        (OTHERS + "object()", "gives a object"),
+        (OTHERS + "exit('no')", "SystemExit"),
+        ("assert actual[0].equal(expected[0]), '\\x07' * 10000", r"AssertionError: \x07"),
+    ],
+    ids=[
+        "loops",
+        "allocates",
+        "of torch",
+        "control",
+        "long",
+        "empty",
+        "nonsense",
+        "exits",
+        "raises",
+    ],
+)
+def test_what_a_hostile_check_does_is_bounded(
+    judge: Judge, drawn: Drawn, monkeypatch: pytest.MonkeyPatch, check: str, said: str
+) -> None:
+    """It accepts the reference's outputs, so it is the candidate's that it refuses."""
+    monkeypatch.setattr(task_module, "_CHECK_SECONDS", 0.05)
+    runner = drawn(task_with(check))
+    runner.run(lambda x: -3 * x, "x")
+    verdict = judge.verify(runner.draw.draw)
+    assert verdict.is_wrong
+    (message,) = [f.message for f in verdict.findings if f.kind is FindingKind.MISMATCH]
+    assert said in message
+    assert len(message) < 1200
+    assert message.isprintable()
+
+
+def test_what_a_check_writes_to_is_its_own(judge: Judge, drawn: Drawn) -> None:
+    task = task_with(
+        "assert inputs[1] == [1, 2]\n    inputs[1].clear()\n"
+        "    return all(t.zero_() is t for t in (inputs[0], expected[0], actual[0]))",
+        "def forward(self, x, places):\n    return 3 * x\n",
+    )
+    text = task.reference.replace("[torch.randn(rows, cols)]", "[torch.randn(rows, cols), [1, 2]]")
+    runner = drawn(replace(task, reference=text))
+    runner.run(lambda x: -3 * x, "x")
+    verdict = judge.verify(runner.draw.draw)
+    assert not verdict.is_wrong
+    assert checks_of(verdict)[CheckKind.INPUTS_INTACT] is CheckResult.PASSED
+    assert not judge.verify(runner.draw.draw).is_wrong
+
+
+def trial(task: Task) -> tuple[list[str], list[str], list[str]]:
+    found = try_check(task, [prepare(task)], ADMISSION_SEEDS)
+    return found.refusals, found.degeneracies, found.warnings
+
+
+def test_a_check_alone_that_accepts_other_answers_is_degenerate() -> None:
+    refusals, degeneracies, _ = trial(task_with("return True"))
+    assert refusals == degeneracies
+    for name in ("zeros", "ones", "reverse order", "for other inputs"):
+        assert name in refusals[0]
+    refusals, _, warnings = trial(task_with(SIGN_FREE))
+    assert refusals == []
+    assert len(warnings) == 1  # what is left out without a comparison
+
+
+def test_beside_a_comparison_it_is_a_warning() -> None:
+    task = replace(task_with("return True"), compare=True)
+    refusals, _, warnings = trial(task)
+    assert refusals == []
+    assert "accepts anything, such as zeros" in warnings[0]
+    assert trial(replace(task_with(SIGN_FREE), compare=True)) == ([], [], [])
+
+
+def test_an_output_that_the_check_does_not_look_at_is_named() -> None:
+    body = "def forward(self, x):\n    return 3 * x, x + 1\n"
+    _, _, warnings = trial(task_with(SIGN_FREE, body))
+    assert "accepts zeros for output 1" in warnings[-1]
+
+
+def test_a_random_reference_is_admitted(judge: Judge) -> None:
+    """As a sample is: its check looks at what any sample has to be."""
+    body = "def forward(self, x):\n    return torch.rand_like(x).add_(10 * x.round())\n"
+    check = "return bool(actual[0].sub(10 * inputs[0].round()).sub(0.5).abs().le(0.5).all())"
+    task = task_with(check, body)
+    admission = judge.admit(task, PEAKS)
+    assert admission.refusals == ()
+    assert any("looked_at() alone" in warning for warning in admission.warnings)
+    assert not any(workload.value_ranges for workload in admission.workloads)
+    assert any(workload.is_generated for workload in admission.workloads)
+    compared = judge.admit(replace(task, compare=True), PEAKS)
+    assert any("the reference is random" in refusal for refusal in compared.refusals)
+
+
+def test_there_is_nothing_to_hold_outputs_to() -> None:
+    task = task_with(SIGN_FREE)
+    assert task.digest != replace(task, compare=True).digest
+    for change in (
+        {"check": ""},
+        {"tolerance": Tolerance(rtol=1e-3, atol=1e-3)},
+        {"least_bits": 12.0},
+    ):
+        with pytest.raises(ValueError, match="without a comparison"):
+            replace(task, **change)
