@@ -393,7 +393,7 @@ def test_the_mode_the_scale_and_asked_bits_are_told(request_: ProposalRequest) -
 
 def test_the_check_that_tells_what_is_right_is_named(request_: ProposalRequest) -> None:
     beside, alone = (
-        _user(replace(request_, task=replace(request_.task, check="is_fine", compare=compare)))
+        _prompt(replace(request_, task=replace(request_.task, check="is_fine", compare=compare)))
         for compare in (True, False)
     )
     assert "error is at most" in beside
