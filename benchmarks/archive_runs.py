@@ -44,10 +44,10 @@ class RecordedRun:
     verdicts: tuple[tuple[Candidate, Evaluation], ...]
 
 
-def read_recorded(folder: Path) -> RecordedRun:
-    """Read the recorded run by way of a store in `folder`."""
+def read_recorded(folder: Path, path: Path = RECORDED) -> RecordedRun:
+    """Read an exported run by way of a store in `folder`."""
     url = f"sqlite:///{folder / 'recorded.db'}"
-    import_run(url, RECORDED)
+    import_run(url, path)
     with closing(Store(url)) as store:
         (run,) = store.list_runs(1)
         archived = store.evaluations(run.id, 0, run.evaluation_count)
