@@ -32,6 +32,11 @@ _WARM_SHARE: Final = 0.6
 """Of the cold time: a warm time below shows data that stay in the caches."""
 _NOISE: Final = 0.05
 """Half-width of the median's interval over the median."""
+_THROTTLING: Final = frozenset(
+    {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"}
+)
+"""Reasons for a slow clock for which samples are dropped if there are others
+(`native/src/nvml.cpp`)."""
 _WASTED_LANES: Final = 8
 """Work-items of a group on a CPU below which a vector unit cannot be filled."""
 
@@ -89,6 +94,8 @@ def performance_findings(
         *_arithmetic_estimate(numbers),
         *_cached(timing, result.warm_timing, device),
         *_noisy(timing),
+        *_throttled(timing),
+        *_library(result.own_share),
     )
     is_done = numbers.traffic_bound_share >= _NEAR_BOUND
     if is_done or (result.own_share is not None and result.own_share < _OWN_SHARE):
@@ -261,6 +268,40 @@ def _noisy(timing: Timing) -> Iterator[Finding]:
             Figure(name="sample_count", value=float(len(timing.samples_ns))),
         ),
         hint="differences smaller than this mean nothing",
+    )
+
+
+def _throttled(timing: Timing) -> Iterator[Finding]:
+    blocks = [block for block in timing.clocks if _THROTTLING.intersection(block.throttle_reasons)]
+    if not blocks:
+        return
+    reasons = sorted({r for block in blocks for r in _THROTTLING & set(block.throttle_reasons)})
+    slow = sum(block.sample_count for block in blocks)
+    yield Finding(
+        kind=FindingKind.THROTTLED,
+        severity=Severity.WARNING,
+        message=f"the device was slowed down ({', '.join(reasons)}) during {slow} of "
+        f"{len(timing.samples_ns)} samples, and gave no others",
+        evidence=(
+            Figure(name="throttled_count", value=float(slow)),
+            Figure(name="discarded_count", value=float(timing.discarded_count)),
+        ),
+        hint="the time is that of a slower device: measure again when it has cooled, or fix clocks",
+    )
+
+
+def _library(own_share: float | None) -> Iterator[Finding]:
+    if own_share is None:
+        return
+    yield Finding(
+        kind=FindingKind.LIBRARY_SHARE,
+        severity=Severity.INFO,
+        message=f"library calls take {1.0 - own_share:.0%} of the time, "
+        f"own kernels {own_share:.0%}",
+        evidence=(Figure(name="own_share", value=own_share),),
+        hint="what stands around the calls is little: a faster one has to take their place"
+        if own_share < _OWN_SHARE
+        else "",
     )
 
 

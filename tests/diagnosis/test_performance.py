@@ -6,7 +6,7 @@ from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis import performance_findings
 from evaluator_svc.diagnosis.performance import LaunchFacts
 from kernel_foundry.domain.device import Peaks
-from kernel_foundry.domain.evaluation import WorkloadResult
+from kernel_foundry.domain.evaluation import ClockBlock, WorkloadResult
 from kernel_foundry.domain.finding import Finding, FindingKind
 from tests.domain_values import CPU, timing_of, workload_admission
 
@@ -31,6 +31,7 @@ def findings(
     launches: LaunchFacts | None = None,
     own_share: float | None = None,
     has_counters: bool = False,
+    clocks: tuple[ClockBlock, ...] = (),
 ) -> dict[FindingKind, Finding]:
     admission = workload_admission(
         flops=flops,
@@ -40,7 +41,7 @@ def findings(
     )
     result = WorkloadResult(
         workload="default",
-        timing=timing_of(median_ns, half_width=half_width),
+        timing=replace(timing_of(median_ns, half_width=half_width), clocks=clocks),
         own_share=own_share,
         warm_timing=None if warm_ns is None else timing_of(warm_ns, half_width=0.01, is_cold=False),
     )
@@ -147,3 +148,25 @@ def test_an_untimed_workload_has_no_findings() -> None:
     admission = workload_admission("w", held_out=True)
 
     assert performance_findings(WorkloadResult(workload="w"), admission, DEVICE, PEAKS) == ()
+
+
+def test_the_share_of_library_calls_is_told_where_there_are_any() -> None:
+    assert FindingKind.LIBRARY_SHARE not in findings()
+    fused, decided = (findings(own_share=s)[FindingKind.LIBRARY_SHARE] for s in (0.75, 0.1))
+    assert "library calls take 25% of the time, own kernels 75%" in fused.message
+    assert not fused.hint
+    assert "has to take their place" in decided.hint
+
+
+def test_a_device_that_was_slowed_down_is_told_with_the_reason() -> None:
+    usual = ClockBlock(
+        sample_count=6,
+        compute_mhz_before=1980,
+        compute_mhz_after=1980,
+        memory_mhz=3201,
+        throttle_reasons=("gpu_idle",),
+    )
+    hot = replace(usual, sample_count=4, throttle_reasons=("gpu_idle", "sw_thermal_slowdown"))
+    assert FindingKind.THROTTLED not in findings(clocks=(usual,))
+    found = findings(clocks=(usual, hot))[FindingKind.THROTTLED]
+    assert "(sw_thermal_slowdown) during 4 of" in found.message
