@@ -50,8 +50,8 @@ def main() -> None:
         "runs": runs,
     }
     arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    for name, run in runs.items():
-        print(f"{name}: {run['best_after']}")
+    for name, measured in runs.items():
+        print(f"{name}: {measured['best_after']}")
     print(f"geometric mean {result['geometric_mean']}, median {result['median']}")
 
 
