@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.domain.agents import permit
@@ -13,6 +14,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import LOCAL, SPAWN, Targets
 
+_AT = "kernel_foundry.at"
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
 
 
@@ -27,8 +29,41 @@ def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def _keep_address(context: click.Context, _option: click.Parameter, address: str) -> None:
+    context.meta[_AT] = (context.get_parameter_source("at"), address)
+
+
+def _target(context: click.Context, option: click.Parameter, given: str) -> str:
+    """The target that is said for a service, or else that of --at."""
+    at_source, address = context.meta.get(_AT, (None, ""))
+    source = context.get_parameter_source(option.name or "")
+    is_said = source is ParameterSource.COMMANDLINE or (
+        source is ParameterSource.ENVIRONMENT and at_source is not ParameterSource.COMMANDLINE
+    )
+    if is_said or not address:
+        return given
+    targets = Targets.at(address)
+    service = (option.name or "").removesuffix("_target")
+    return str(getattr(targets, service))
+
+
+def at_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --at: one address for all services, where nothing else is said."""
+    return click.option(
+        "--at",
+        default="",
+        envvar="KERNEL_FOUNDRY_AT",
+        metavar="HOST:PORT[/APPLICATION]",
+        is_eager=True,
+        expose_value=False,
+        callback=_keep_address,
+        help="A gateway (`kfoundry serve gateway`), which has evaluators, archive and generator.",
+    )(command)
+
+
 def generator_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --generator: where the generator is."""
+    """Add --generator and --at: where the generator is."""
+    with_address = at_option(command)
     return click.option(
         "--generator",
         "generator_target",
@@ -36,8 +71,9 @@ def generator_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         envvar="KERNEL_FOUNDRY_GENERATOR",
         metavar="TARGET",
+        callback=_target,
         help=f"Where the generator is: {_WHERE}",
-    )(command)
+    )(with_address)
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,6 +94,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             envvar="KERNEL_FOUNDRY_ARCHIVE",
             metavar="TARGET",
+            callback=_target,
             help="Where the archive is; see --evaluator.",
         ),
         click.option(
@@ -67,6 +104,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             envvar="KERNEL_FOUNDRY_EVALUATOR",
             metavar="TARGET",
+            callback=_target,
             help=f"Where the evaluator is: {_WHERE} Several: HOST:PORT,HOST:PORT or a fleet "
             "file (.yaml), see docs/fleet.md.",
         ),

@@ -13,19 +13,22 @@ from kernel_foundry.cli.output import print_text
 
 _SERVICES = ("evaluator", "archive", "generator")
 _FIRST_PORT = 50051
+_GATEWAY = "gateway"
+_GATEWAY_PORT = 50050
 _LAST_PORT = 65535
 _UNIX = "unix:"
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("service", type=click.Choice([*_SERVICES, "all"]))
+@click.argument("service", type=click.Choice([*_SERVICES, "all", _GATEWAY]))
 @click.option(
     "--listen",
     default="",
     metavar="ADDRESS",
     help="HOST:PORT or unix:/PATH. For `all`, PORT is the evaluator's and the next two are the "
     "archive's and the generator's; unix:/PATH is a folder, which gets one socket for each.  "
-    "[default: localhost, ports 50051 (evaluator), 50052 (archive), 50053 (generator)]",
+    "[default: localhost, ports 50051 (evaluator), 50052 (archive), 50053 (generator), 50050 "
+    "(gateway)]",
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def command(service: str, listen: str, options: tuple[str, ...]) -> int:
@@ -39,10 +42,12 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
     kfoundry serve evaluator
     kfoundry serve evaluator --listen 0.0.0.0:50051 --insecure     in a network that you trust
     kfoundry serve all --listen localhost:50051      ports 50051, 50052, 50053
+    kfoundry serve gateway --ingress localhost:9000 --archive localhost:50052
     """  # noqa: D301  a backspace keeps click from joining the lines
     if service != "all":
-        address = listen or f"localhost:{_FIRST_PORT + _SERVICES.index(service)}"
-        arguments = _arguments(service, address, options)
+        is_gateway = service == _GATEWAY
+        port = _GATEWAY_PORT if is_gateway else _FIRST_PORT + _SERVICES.index(service)
+        arguments = _arguments(service, listen or f"localhost:{port}", options)
         os.execv(sys.executable, arguments)  # the service gets our signals directly
     if options:
         raise click.UsageError(
@@ -68,7 +73,8 @@ def _addresses(listen: str) -> dict[str, str]:
 
 
 def _arguments(service: str, listen: str, options: tuple[str, ...]) -> list[str]:
-    return [sys.executable, "-m", f"{service}_svc", "--listen", listen, *options]
+    module = "kernel_foundry.rpc.gateway" if service == _GATEWAY else f"{service}_svc"
+    return [sys.executable, "-m", module, "--listen", listen, *options]
 
 
 def _serve_all(addresses: dict[str, str]) -> int:

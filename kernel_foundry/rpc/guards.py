@@ -23,6 +23,7 @@ class Guards:
         security: Who may call.
         asks_for_tokens: Whether the tokens of `security` are asked for; not by a UNIX socket.
         is_encrypted: Whether clients come by TLS; their calls are noted in the audit log.
+        keeps_quotas: Whether users are held to their quotas here.
         metrics: Counts calls; None: nobody does.
 
     Raises:
@@ -35,6 +36,7 @@ class Guards:
         *,
         asks_for_tokens: bool,
         is_encrypted: bool = False,
+        keeps_quotas: bool = True,
         metrics: Metrics | None = None,
     ) -> None:
         tokens = TokenFile(security.tokens) if security.tokens and asks_for_tokens else None
@@ -42,7 +44,7 @@ class Guards:
             tokens.tokens()  # a file that is none is said now, not to the first caller
         self._audit = AuditLog(security.audit_log)
         self._quotas: Quotas | None = None
-        if security.tokens and tokens:
+        if security.tokens and tokens and keeps_quotas:
             file = security.usage
             usage = UsageFile(file) if file else UsageFile.beside(security.tokens)
             self._quotas = Quotas(usage)

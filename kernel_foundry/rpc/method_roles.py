@@ -7,8 +7,9 @@ from kernel_foundry.rpc.tokens import Role
 _READ: Final = frozenset(
     {
         "CheckModels", "GetCapabilities", "GetGradient", "GetRun", "GetRunAccount", "GetStats",
-        "ListElites", "ListEvaluations", "ListExchanges", "ListLessons", "ListModelLimits",
-        "ListModels", "ListRuns", "ListSteering", "ListTransitions", "SearchLessons", "WatchRun",
+        "ListApplications", "ListElites", "ListEvaluations", "ListExchanges", "ListLessons",
+        "ListModelLimits", "ListModels", "ListRuns", "ListSteering", "ListTransitions",
+        "SearchLessons", "WatchRun",
     }
 )  # fmt: skip
 # Services see to it that users change their own runs alone (`kernel_foundry.caller`).

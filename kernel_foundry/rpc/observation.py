@@ -88,5 +88,6 @@ class _Call:
         self._metrics.ended(self._method, code, time.monotonic() - self._began_s)
 
     def answered(self, answer: Any) -> None:
-        if self._metrics is not None:
+        # What is only handed on stays bytes, and is counted where it comes from.
+        if self._metrics is not None and not isinstance(answer, bytes):
             self._metrics.answered(self._method, answer)

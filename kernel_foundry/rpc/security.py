@@ -115,6 +115,20 @@ class ClientSecurity:
         """
         if not self.token or is_unix(target):
             return ()
+        self.check_private(target)
+        if self.priority and not re.fullmatch("[0-9]", self.priority):
+            raise InvalidArgumentError(
+                f"{_PREFIX}PRIORITY={self.priority!r}: expected 0 to 9", field="priority"
+            )
+        asked = ((PRIORITY_KEY, self.priority),) if self.priority else ()
+        return (("authorization", f"Bearer {self.token}"), *asked)
+
+    def check_private(self, target: str) -> None:
+        """Refuse to send tokens to a TCP target for all to read.
+
+        Raises:
+            InvalidArgumentError: it is another machine, and there is neither TLS nor `insecure`.
+        """
         if self.ca is None and not self.insecure and not is_loopback(target):
             raise InvalidArgumentError(
                 f"the token would travel to {target} for all to read: set {_PREFIX}TLS_CA to the"
@@ -122,12 +136,6 @@ class ClientSecurity:
                 " trust",
                 field="token",
             )
-        if self.priority and not re.fullmatch("[0-9]", self.priority):
-            raise InvalidArgumentError(
-                f"{_PREFIX}PRIORITY={self.priority!r}: expected 0 to 9", field="priority"
-            )
-        asked = ((PRIORITY_KEY, self.priority),) if self.priority else ()
-        return (("authorization", f"Bearer {self.token}"), *asked)
 
     def channel(self, target: str, options: tuple[tuple[str, Any], ...]) -> grpc.aio.Channel:
         """Return a channel to a target, by TLS where there is an authority.

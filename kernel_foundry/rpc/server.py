@@ -47,6 +47,8 @@ class Service:
     """Releases what is served, once no call is left."""
     drain: Callable[[], None] = lambda: None
     """Ends calls that would go on as long as their callers stay; the others finish."""
+    is_forwarded: bool = False
+    """Its calls go on as bytes to a service that holds users to their quotas."""
 
 
 async def serve(
@@ -112,6 +114,7 @@ async def running(
         security,
         asks_for_tokens=not is_unix(listen),
         is_encrypted=credentials is not None,
+        keeps_quotas=not all(service.is_forwarded for service in services),
         metrics=metrics,
     )
     server = grpc.aio.server(

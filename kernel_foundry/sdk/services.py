@@ -6,7 +6,7 @@ Nothing else knows which kind it has.
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Self
 
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.scratch import remove_leftovers, scratch_folder
@@ -25,19 +25,32 @@ LOCAL = "local"
 SPAWN = "spawn"
 """Target of a service that runs in a process of its own, started and ended with this one."""
 
+_ALL: Final = "/*"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
     """Where each service is: `local`, `spawn`, `unix:/path` or `host:port`."""
 
     evaluator: str = LOCAL
-    """Or several: `host:port,host:port`, or the path of a fleet file (`sdk/fleet`)."""
+    """Or several: `host:port,host:port`, the path of a fleet file (`sdk/fleet`), or `host:port/*`,
+    all applications of an ingress."""
     archive: str = LOCAL
     generator: str = LOCAL
     store: str = ""
     """Store URL of a local or spawned archive; empty: the default one."""
     unsafe_no_sandbox: bool = False
     """Of a local or spawned evaluator."""
+
+    @classmethod
+    def at(cls, address: str) -> Self:
+        """Return the targets of a gateway, which has all three at one address.
+
+        Args:
+            address: `host:port`, or `host:port/application` for its evaluators alone.
+        """
+        host, _, application = address.partition("/")
+        return cls(evaluator=f"{host}/{application or '*'}", archive=host, generator=host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +96,10 @@ class Directory:
             IsolationUnavailableError: nothing isolates candidates here and no flag allows that.
             ServiceUnavailableError: a spawned one did not start.
             InvalidArgumentError: what should name a fleet does not.
+            KernelFoundryError: an ingress does not tell its applications.
         """
         if self._evaluator is None:
-            target = self._targets.evaluator
+            target = await _with_applications(self._targets.evaluator)
             source = fleet_source(target)
             if source is not None:
                 self._evaluator = Fleet(source, self._member)
@@ -165,6 +179,17 @@ class Directory:
         if service == "evaluator" and self._targets.unsafe_no_sandbox:
             return ["--unsafe-no-sandbox"]
         return []
+
+
+async def _with_applications(target: str) -> str:
+    """Return a target with the applications of an ingress in the place of `/*`."""
+    address = target.removesuffix(_ALL)
+    if address == target:
+        return target
+    from kernel_foundry.rpc.applications import applications
+
+    names = await applications(address)
+    return ",".join(f"{address}/{name}" for name in names) or address
 
 
 def _options(target: str) -> "CallOptions":

@@ -1,7 +1,10 @@
-"""Implementations under contract: as objects, and behind a server on a real UNIX socket."""
+"""Implementations under contract: as objects, and behind a server on a real UNIX socket.
+
+One of each kind is reached by a gateway before its server.
+"""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -16,6 +19,7 @@ from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.server import Service, running
 from kernel_foundry.testing.archive import FakeArchive
 from tests.domain_values import run_spec
+from tests.rpc.gateway import by_gateway
 
 
 class Closable(Protocol):
@@ -78,15 +82,19 @@ def task() -> Task:
     )
 
 
-@pytest.fixture(params=["fake", "sqlite", "postgresql"])
+@pytest.fixture(params=["fake", "sqlite", "postgresql", "gateway"])
 async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
     implementation: Archive = FakeArchive()
-    if request.param == "sqlite":
-        implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
-    elif request.param == "postgresql":
-        implementation = LocalArchive(request.getfixturevalue("postgres_server").new_store())
-    async with reach(implementation, archive_service, RemoteArchive) as reached:
-        yield reached
+    async with AsyncExitStack() as stack:
+        if request.param == "sqlite":
+            implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
+        elif request.param == "postgresql":
+            implementation = LocalArchive(request.getfixturevalue("postgres_server").new_store())
+        elif request.param == "gateway":
+            implementation = await stack.enter_async_context(
+                by_gateway(implementation, archive_service, RemoteArchive)
+            )
+        yield await stack.enter_async_context(reach(implementation, archive_service, RemoteArchive))
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
 """What every evaluator promises: the fake, the real one, two as a fleet, one behind Ray Serve.
 
+By a gateway, too, before the fake and before Ray Serve.
+
 Each behind a UNIX socket too.
 """
 
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -23,6 +26,7 @@ from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.fleet.membership import FixedSource
 from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.rpc.gateway import by_gateway, gateway_before
 from tests.shared_evaluator import Shared
 
 LOG_LIMIT_CHARS = 64 * 1024
@@ -56,24 +60,32 @@ def fleet_of_two(evaluator: Evaluator) -> Fleet:
         "null",
         pytest.param("sycl", marks=pytest.mark.sycl),
         "fleet",
+        "gateway",
         pytest.param("ray", marks=pytest.mark.ray),
+        pytest.param("ray by gateway", marks=pytest.mark.ray),
     ]
 )
 async def evaluator(
     request: pytest.FixtureRequest, reach, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[Evaluator]:
-    implementation: Evaluator
-    if request.param == "fake":
-        implementation = FakeEvaluator()
-    elif request.param == "fleet":
-        implementation = fleet_of_two(local_evaluator("null"))
-    elif request.param == "ray":
-        address = request.getfixturevalue("ray_address")
-        implementation = RemoteEvaluator(f"{address}/null")
-    else:
-        implementation = Shared(local_evaluator(request.param))
-    async with reach(implementation, evaluator_service, RemoteEvaluator) as reached:
-        yield reached
+    implementation: Evaluator = FakeEvaluator()
+    async with AsyncExitStack() as stack:
+        if request.param == "fleet":
+            implementation = fleet_of_two(local_evaluator("null"))
+        elif request.param == "gateway":
+            implementation = await stack.enter_async_context(
+                by_gateway(implementation, evaluator_service, RemoteEvaluator)
+            )
+        elif request.param.startswith("ray"):
+            address = request.getfixturevalue("ray_address")
+            if request.param == "ray by gateway":
+                address = await stack.enter_async_context(gateway_before(address))
+            implementation = RemoteEvaluator(f"{address}/null")
+        elif request.param != "fake":
+            implementation = Shared(local_evaluator(request.param))
+        yield await stack.enter_async_context(
+            reach(implementation, evaluator_service, RemoteEvaluator)
+        )
 
 
 async def _device(evaluator: Evaluator) -> DeviceSpec:

@@ -1,7 +1,11 @@
-"""What every experience library promises: the fake and the real one, each behind a socket too."""
+"""What every experience library promises: the fake, the real one, one by a gateway.
+
+Each behind a UNIX socket too.
+"""
 
 import math
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +29,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Experience
 from kernel_foundry.rpc.experience import RemoteExperience
 from kernel_foundry.testing.experience import FakeExperience
+from tests.rpc.gateway import by_gateway
 
 BANKS = Lesson(
     symptom="Passes over shared memory are repeated because of bank conflicts.",
@@ -60,18 +65,23 @@ BOTH = Lesson(
 )
 
 
-@pytest.fixture(params=["fake", "local"])
+@pytest.fixture(params=["fake", "local", "gateway"])
 async def experience(
     request: pytest.FixtureRequest, reach, tmp_path: Path
 ) -> AsyncIterator[Experience]:
     """Each implementation, without hand-written lessons, reached each way."""
-    implementation: Experience
-    if request.param == "fake":
-        implementation = FakeExperience()
-    else:
-        store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
-        implementation = ExperienceLibrary(store, seeds={}, owns_store=True)
-    async with reach(implementation, experience_service, RemoteExperience) as reached:
+    implementation: Experience = FakeExperience()
+    async with AsyncExitStack() as stack:
+        if request.param == "local":
+            store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
+            implementation = ExperienceLibrary(store, seeds={}, owns_store=True)
+        elif request.param == "gateway":
+            implementation = await stack.enter_async_context(
+                by_gateway(implementation, experience_service, RemoteExperience)
+            )
+        reached = await stack.enter_async_context(
+            reach(implementation, experience_service, RemoteExperience)
+        )
         for lesson in (BANKS, LANES, BOTH):
             await reached.add(lesson)
         yield reached

@@ -1,8 +1,12 @@
-"""What every generator promises: the fake, the real one with recipes, each behind a socket."""
+"""What every generator promises: the fake, the real one with recipes, one by a gateway.
+
+Each behind a UNIX socket too.
+"""
 
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -20,17 +24,24 @@ from kernel_foundry.rpc.generator import RemoteGenerator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.generators import generator_in
 from tests.pointwise import pointwise_admission
+from tests.rpc.gateway import by_gateway
 
 
-@pytest.fixture(params=["fake", "local"])
+@pytest.fixture(params=["fake", "local", "gateway"])
 async def generator(
     request: pytest.FixtureRequest, reach, tmp_path: Path
 ) -> AsyncIterator[Generator]:
-    implementation: Generator = (
-        FakeGenerator() if request.param == "fake" else generator_in(tmp_path, LiteLlmModels())
-    )
-    async with reach(implementation, generator_service, RemoteGenerator) as reached:
-        yield reached
+    implementation: Generator = FakeGenerator()
+    async with AsyncExitStack() as stack:
+        if request.param == "local":
+            implementation = generator_in(tmp_path, LiteLlmModels())
+        elif request.param == "gateway":
+            implementation = await stack.enter_async_context(
+                by_gateway(implementation, generator_service, RemoteGenerator)
+            )
+        yield await stack.enter_async_context(
+            reach(implementation, generator_service, RemoteGenerator)
+        )
 
 
 @pytest.fixture

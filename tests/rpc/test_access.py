@@ -3,9 +3,9 @@
 import asyncio
 import json
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,14 @@ from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.method_roles import needed_role
 from kernel_foundry.rpc.security import ServerSecurity
-from kernel_foundry.rpc.server import running
+from kernel_foundry.rpc.server import Service, running
 from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.contract.archive_entries import candidate_of, verdict_on
 from tests.domain_values import run_spec
 from tests.rpc.authority import Authority
+from tests.rpc.gateway import gateway_before
 
 LOOPBACK = "127.0.0.1:0"
 ONCE = CallOptions(retry=RetryPolicy(attempts=1), quick_deadline_s=10.0, work_deadline_s=10.0)
@@ -51,6 +52,24 @@ TASK = Task(name="t", reference="class Model: ...", workloads=(Workload(name="de
 SOURCE = KernelSource(language=Language.SYCL, device_code="", plan="nothing")
 REQUEST = EvaluationRequest(task=TASK, device="", source=SOURCE, request_id="mine")
 _VARIABLES = ("TOKEN", "TLS_CA", "TLS_CLIENT_CERT", "TLS_CLIENT_KEY", "INSECURE")
+
+
+@pytest.fixture(params=["server", "gateway"])
+def serving(request: pytest.FixtureRequest) -> Callable[..., AbstractAsyncContextManager[str]]:
+    """Serve a service as `running` does, or by a gateway that alone asks who comes."""
+
+    @asynccontextmanager
+    async def behind(service: Service, security: ServerSecurity) -> AsyncIterator[str]:
+        async with (
+            running([service], LOOPBACK) as target,
+            gateway_before(target, security=security) as address,
+        ):
+            yield address
+
+    def alone(service: Service, security: ServerSecurity) -> AbstractAsyncContextManager[str]:
+        return running([service], LOOPBACK, security=security)
+
+    return alone if request.param == "server" else behind
 
 
 @pytest.fixture
@@ -83,7 +102,11 @@ async def _error(target: str, patch: pytest.MonkeyPatch, **environment: str) -> 
 
 
 async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
-    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    serving: Any,
+    tmp_path: Path,
+    tokens: TokenFile,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     good = tokens.create("ada", Role.RUN, 1)
     expired = tokens.create("old", Role.ADMIN, 0)
@@ -93,7 +116,7 @@ async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
     forged = good[:-1] + ("0" if good[-1] != "0" else "1")
     audit = tmp_path / "audit.jsonl"
     security = ServerSecurity(tokens=tmp_path / "tokens.json", audit_log=audit)
-    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
+    async with serving(evaluator_service(FakeEvaluator()), security) as target:
         async with calling(target, monkeypatch, TOKEN=revoked) as client:
             assert (await client.evaluate(REQUEST)).passed
             tokens.revoke(revoked.split("_")[1])
@@ -118,7 +141,7 @@ async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
     assert last["who"].startswith("ada (")
     assert (last["method"].rpartition("/")[2], last["request_id"], last["outcome"]) == (
         "EvaluateKernel",
-        "mine",
+        "" if "gateway" in request.node.name else "mine",  # a gateway reads no request
         "OK",
     )
     kept = (tmp_path / "tokens.json").read_text()
@@ -127,12 +150,12 @@ async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
 
 
 async def test_removing_is_not_for_readers(
-    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+    serving: Any, tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And streams are refused as calls are. Whose runs are: `tests/archive/test_owners.py`."""
     monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", tokens.create("ada", Role.READ, 1))
     security = ServerSecurity(tokens=tmp_path / "tokens.json")
-    async with running([archive_service(FakeArchive())], LOOPBACK, security=security) as target:
+    async with serving(archive_service(FakeArchive()), security) as target:
         archive = RemoteArchive(target, ONCE)
         with pytest.raises(PermissionDeniedError, match="run"):
             await archive.delete_run("any")
@@ -145,7 +168,7 @@ async def test_removing_is_not_for_readers(
 
 
 async def test_a_stream_ends_with_its_token(
-    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+    serving: Any, tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is said after a revocation is not for whom was let in before it."""
     token = tokens.create("ada", Role.READ, 1)
@@ -160,7 +183,7 @@ async def test_a_stream_ends_with_its_token(
         await store.add("first", candidate, verdict, request_id=text)
 
     await add("1")
-    async with running([archive_service(store)], LOOPBACK, security=security) as target:
+    async with serving(archive_service(store), security) as target:
         monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", token)
         archive = RemoteArchive(target, ONCE)
         async with asyncio.timeout(20), aclosing(archive.watch("first")) as events:
@@ -194,13 +217,15 @@ async def test_without_the_file_no_token_is_valid(
             await client.evaluate(REQUEST)
 
 
-async def test_what_is_refused_is_not_received(tmp_path: Path, tokens: TokenFile) -> None:
+async def test_what_is_refused_is_not_received(
+    serving: Any, tmp_path: Path, tokens: TokenFile
+) -> None:
     """A handler of one request would get it whole first, from anybody who sends megabytes."""
     tokens.create("ada", Role.RUN, 1)
     security = ServerSecurity(tokens=tmp_path / "tokens.json")
     service = "/kernel_foundry.evaluator.v1.EvaluatorService"
     async with (
-        running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target,
+        serving(evaluator_service(FakeEvaluator()), security) as target,
         grpc.aio.insecure_channel(target) as channel,
     ):
         for method in ("EvaluateKernel", "SweepKernel"):
@@ -249,7 +274,7 @@ async def test_a_token_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_mutual_tls_lets_in_whom_the_authority_signed(
-    tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+    serving: Any, tmp_path: Path, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a client without certificate, nor one of another authority, nor one without TLS."""
     own, other = Authority.make(tmp_path / "own"), Authority.make(tmp_path / "other")
@@ -267,7 +292,7 @@ async def test_mutual_tls_lets_in_whom_the_authority_signed(
         return {"TLS_CLIENT_CERT": str(client), "TLS_CLIENT_KEY": str(client_key)}
 
     ca = {"TLS_CA": str(tmp_path / "own" / "ca.pem")}
-    async with running([evaluator_service(FakeEvaluator())], LOOPBACK, security=security) as target:
+    async with serving(evaluator_service(FakeEvaluator()), security) as target:
         async with calling(target, monkeypatch, TOKEN=token, **ca, **shown(own)) as client:
             assert (await client.evaluate(REQUEST)).passed
         foreign_ca = {"TLS_CA": str(tmp_path / "other" / "ca.pem")}

@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -34,8 +34,10 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.rpc.gateway import gateway_before
 
 ONCE = CallOptions(retry=RetryPolicy(attempts=1))
+GATEWAY = "gateway"
 SERVICES = ["evaluator", "archive", "generator"]
 TASK = Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),))
 
@@ -49,7 +51,12 @@ def _request(plan: str = "nothing", request_id: str = "") -> EvaluationRequest:
 async def serving(
     evaluator: FakeEvaluator, listen: str, options: CallOptions = ONCE
 ) -> AsyncIterator[RemoteEvaluator]:
-    async with running([evaluator_service(evaluator)], listen, grace_s=5.0) as target:
+    async with AsyncExitStack() as stack:
+        service, is_behind = evaluator_service(evaluator), listen == GATEWAY
+        address = "127.0.0.1:0" if is_behind else listen
+        target = await stack.enter_async_context(running([service], address, grace_s=5.0))
+        if is_behind:
+            target = await stack.enter_async_context(gateway_before(target))
         remote = RemoteEvaluator(target, options)
         try:
             yield remote
@@ -83,6 +90,12 @@ class Gate:
 def listen(tmp_path: Path) -> str:
     """A UNIX socket of this test."""
     return f"unix:{tmp_path}/s"
+
+
+@pytest.fixture(params=["socket", GATEWAY])
+def way(request: pytest.FixtureRequest, listen: str) -> str:
+    """Where `serving` listens: at a UNIX socket, or behind a gateway."""
+    return listen if request.param == "socket" else GATEWAY
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "localhost:0"])
@@ -206,10 +219,10 @@ async def test_call_beyond_the_grace_is_cut(listen: str) -> None:
     await evaluator.close()
 
 
-async def test_cancelling_a_call_cancels_its_handler(listen: str) -> None:
+async def test_cancelling_a_call_cancels_its_handler(way: str) -> None:
     """A caller that goes away leaves no work behind."""
     gate = Gate()
-    async with serving(FakeEvaluator(gate), listen) as evaluator:
+    async with serving(FakeEvaluator(gate), way) as evaluator:
         call = asyncio.create_task(evaluator.evaluate(_request()))
         await gate.entered.wait()
         call.cancel()
@@ -218,37 +231,37 @@ async def test_cancelling_a_call_cancels_its_handler(listen: str) -> None:
         await asyncio.wait_for(gate.cancelled.wait(), 60)
 
 
-async def test_deadline_ends_call_and_handler(listen: str) -> None:
+async def test_deadline_ends_call_and_handler(way: str) -> None:
     """The deadline travels: the service stops by itself."""
     gate = Gate()
     options = CallOptions(work_deadline_s=0.2, retry=RetryPolicy(attempts=1))
-    async with serving(FakeEvaluator(gate), listen, options) as evaluator:
-        with pytest.raises(DeadlineExceededError, match=listen):
+    async with serving(FakeEvaluator(gate), way, options) as evaluator:
+        with pytest.raises(DeadlineExceededError, match=r"127|unix"):
             await evaluator.evaluate(_request())
         await asyncio.wait_for(gate.cancelled.wait(), 60)
 
 
-async def test_sixteen_calls_run_at_once(listen: str) -> None:
+async def test_sixteen_calls_run_at_once(way: str) -> None:
     barrier = asyncio.Barrier(16)
 
     async def meet() -> None:
         await barrier.wait()
 
-    async with serving(FakeEvaluator(meet), listen) as evaluator:
+    async with serving(FakeEvaluator(meet), way) as evaluator:
         calls = (evaluator.evaluate(_request(plan=str(number))) for number in range(16))
         verdicts = await asyncio.wait_for(asyncio.gather(*calls), 60)
     assert len({verdict.candidate for verdict in verdicts}) == 16
 
 
 async def test_bug_leaves_its_text_in_the_log_only(
-    listen: str, caplog: pytest.LogCaptureFixture
+    way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client gets an id; the traceback stays with the service."""
 
     async def bug() -> None:
         raise KeyError("secret")
 
-    async with serving(FakeEvaluator(bug), listen) as evaluator:
+    async with serving(FakeEvaluator(bug), way) as evaluator:
         with caplog.at_level(logging.ERROR), pytest.raises(KernelFoundryError) as caught:
             await evaluator.evaluate(_request())
     assert type(caught.value) is KernelFoundryError
@@ -259,26 +272,26 @@ async def test_bug_leaves_its_text_in_the_log_only(
 
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "ü\n" * 100_000, "\x00\ud800"])
-async def test_any_error_text_arrives_bounded(listen: str, text: str) -> None:
+async def test_any_error_text_arrives_bounded(way: str, text: str) -> None:
     """Long or odd texts neither break the connection nor lose the class."""
 
     async def fail() -> None:
         raise TaskInvalidError(text, trace=text)
 
-    async with serving(FakeEvaluator(fail), listen) as evaluator:
+    async with serving(FakeEvaluator(fail), way) as evaluator:
         with pytest.raises(TaskInvalidError) as caught:
             await evaluator.evaluate(_request())
         assert len(caught.value.message) < 5000
         await evaluator.capabilities()
 
 
-async def test_megabytes_of_text_pass(listen: str) -> None:
+async def test_megabytes_of_text_pass(way: str) -> None:
     """Requests above gRPC's default of 4 MiB are served."""
     sizes = tuple(Size(name=f"n{i:0199}", value=1) for i in range(1000))
     workloads = tuple(Workload(name=f"{i}", sizes=sizes) for i in range(25))
     task = dataclasses.replace(TASK, workloads=workloads)
     request = dataclasses.replace(_request(), task=task)
-    async with serving(FakeEvaluator(), listen) as evaluator:
+    async with serving(FakeEvaluator(), way) as evaluator:
         verdict = await evaluator.evaluate(request)
     assert verdict.passed
 
@@ -294,15 +307,15 @@ def _failing(times: int, error: Exception) -> tuple[Callable[[], Awaitable[None]
     return fail, tries
 
 
-async def test_idempotent_call_is_tried_again(listen: str) -> None:
+async def test_idempotent_call_is_tried_again(way: str) -> None:
     """With a request_id, UNAVAILABLE is retried until it works or the tries are used up."""
     options = CallOptions(retry=RetryPolicy(attempts=3, first_delay_s=0.01))
     fail, tries = _failing(2, ProcessLostError("judge died"))
-    async with serving(FakeEvaluator(fail), listen, options) as evaluator:
+    async with serving(FakeEvaluator(fail), way, options) as evaluator:
         await evaluator.evaluate(_request(request_id="1"))
         assert len(tries) == 3
     fail, tries = _failing(9, ProcessLostError("judge died"))
-    async with serving(FakeEvaluator(fail), listen, options) as evaluator:
+    async with serving(FakeEvaluator(fail), way, options) as evaluator:
         with pytest.raises(ProcessLostError):
             await evaluator.evaluate(_request(request_id="1"))
     assert len(tries) == 3
@@ -314,12 +327,12 @@ async def test_idempotent_call_is_tried_again(listen: str) -> None:
     ids=["no-request-id", "not-unavailable"],
 )
 async def test_other_calls_are_tried_once(
-    listen: str, error: KernelFoundryError, request_id: str
+    way: str, error: KernelFoundryError, request_id: str
 ) -> None:
     """What may not be repeated, or would fail again, is not."""
     options = CallOptions(retry=RetryPolicy(attempts=3, first_delay_s=0.01))
     fail, tries = _failing(9, error)
-    async with serving(FakeEvaluator(fail), listen, options) as evaluator:
+    async with serving(FakeEvaluator(fail), way, options) as evaluator:
         with pytest.raises(type(error)):
             await evaluator.evaluate(_request(request_id=request_id))
     assert len(tries) == 1
@@ -360,11 +373,11 @@ class _Elsewhere(FakeEvaluator):
 
 @pytest.mark.parametrize("text", ["nothing", "```sycl\n// x\n```\n\n```python\npass\n```\n"])
 @pytest.mark.parametrize("what", ["candidate", "task"])
-async def test_a_verdict_on_something_else_is_refused(listen: str, what: str, text: str) -> None:
+async def test_a_verdict_on_something_else_is_refused(way: str, what: str, text: str) -> None:
     """An evaluator may be somebody else's."""
-    async with serving(FakeEvaluator(), listen) as evaluator:
+    async with serving(FakeEvaluator(), way) as evaluator:
         assert (await evaluator.evaluate(_request(text))).task == TASK.digest
-    async with serving(_Elsewhere(**{what: "0" * 64}), listen) as evaluator:
+    async with serving(_Elsewhere(**{what: "0" * 64}), way) as evaluator:
         with pytest.raises(VerdictMismatchError) as caught:
             await evaluator.evaluate(_request(text))
     assert (caught.value.metadata["what"], caught.value.metadata["found"]) == (what, "0" * 64)

@@ -1,0 +1,106 @@
+"""`kfoundry serve gateway`: one address for evaluators behind Ray Serve, archive and generator."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import click
+import grpc
+
+from kernel_foundry.archive.v1 import archive_service_pb2 as archive_pb2
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as evaluator_pb2
+from kernel_foundry.generator.v1 import experience_service_pb2 as experience_pb2
+from kernel_foundry.generator.v1 import generator_service_pb2 as generator_pb2
+from kernel_foundry.rpc.applications import LIST_APPLICATIONS
+from kernel_foundry.rpc.connection import CLIENT_OPTIONS
+from kernel_foundry.rpc.forwarding import forwarding_service
+from kernel_foundry.rpc.metrics import Metrics
+from kernel_foundry.rpc.process import child_option, run, service_options
+from kernel_foundry.rpc.security import ClientSecurity, ServerSecurity, is_loopback, is_unix
+from kernel_foundry.rpc.server import GRACE_S, Service, serve
+
+_EVALUATOR: Final = evaluator_pb2.DESCRIPTOR.services_by_name["EvaluatorService"]
+_ARCHIVE: Final = archive_pb2.DESCRIPTOR.services_by_name["ArchiveService"]
+_GENERATOR: Final = generator_pb2.DESCRIPTOR.services_by_name["GeneratorService"]
+_EXPERIENCE: Final = experience_pb2.DESCRIPTOR.services_by_name["ExperienceService"]
+
+
+@click.command()
+@click.option("--listen", required=True, help="host:port; port 0 takes a free one.")
+@click.option(
+    "--ingress",
+    default="",
+    metavar="HOST:PORT",
+    help="Evaluators: Ray Serve's ingress on this host (`kfoundry fleet`).",
+)
+@click.option("--archive", default="", metavar="HOST:PORT", help="Where the archive is.")
+@click.option("--generator", default="", metavar="HOST:PORT", help="Where the generator is.")
+@click.option(
+    "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
+)
+@service_options
+@child_option
+def main(
+    listen: str,
+    ingress: str,
+    archive: str,
+    generator: str,
+    grace: float,
+    security: ServerSecurity,
+    metrics: Metrics | None,
+) -> None:
+    """Hand calls on to evaluators, the archive and the generator until SIGTERM or SIGINT.
+
+    Give each of them the same --tokens: they know by them who calls, and count quotas.
+    """
+    if not (ingress or archive or generator):
+        raise click.UsageError("give --ingress, --archive or --generator")
+
+    async def serving() -> None:
+        services = [*gateway_services(ingress=ingress, archive=archive, generator=generator)]
+        await serve(services, listen, grace_s=grace, security=security, metrics=metrics)
+
+    run(serving(), "gateway")
+
+
+def gateway_services(
+    *, ingress: str = "", archive: str = "", generator: str = ""
+) -> Iterator[Service]:
+    """Yield the services of a gateway, those whose address is given.
+
+    Raises:
+        InvalidArgumentError: tokens would travel readable to another machine, or the service there
+            would not ask for them; or a file of `KERNEL_FOUNDRY_TLS_…` cannot be read.
+    """
+    if ingress:
+        if not is_loopback(ingress):
+            raise InvalidArgumentError(
+                f"--ingress {ingress}: Ray's ingress has no TLS; run the gateway on one of its"
+                " hosts and name it as localhost:PORT",
+                field="ingress",
+            )
+        channel = grpc.aio.insecure_channel(ingress, options=CLIENT_OPTIONS)
+        yield forwarding_service(_EVALUATOR, channel, (LIST_APPLICATIONS,))
+    client = ClientSecurity.from_environment()
+    for service, target in (
+        (_ARCHIVE, archive),
+        (_GENERATOR, generator),
+        (_EXPERIENCE, generator),
+    ):
+        if target:
+            _check(target, client)
+            yield forwarding_service(service, client.channel(target, CLIENT_OPTIONS))
+
+
+def _check(target: str, client: ClientSecurity) -> None:
+    if is_unix(target):
+        raise InvalidArgumentError(
+            f"{target}: a UNIX socket asks for no tokens, so that all callers would be one; use"
+            " localhost:PORT",
+            field="target",
+        )
+    client.check_private(target)
+
+
+if __name__ == "__main__":
+    main()
