@@ -92,7 +92,7 @@ async def behind_ray(folder: Path) -> AsyncIterator[Evaluator]:
     file, port = folder / "applications.yaml", free_port()
     count = f"min_replicas: {EVALUATORS}, max_replicas: {EVALUATORS}"
     file.write_text(f"applications:\n  drill: {_ARGUMENTS}, {count}}}\n")
-    words = ("-m", "kernel_foundry.cli", "fleet", "up", "--file", str(file), "--insecure")
+    words = ("-m", "kernel_foundry.cli", "fleet", "up", "--file", str(file))
     with (folder / "ray.log").open("w") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable, *words, "--port", str(port), stdout=subprocess.PIPE, stderr=log

@@ -152,6 +152,19 @@ def add_methods(servicer: Any, server: Any) -> None:
     add_raw_methods(SERVICE, servicer, server)
 
 
+def listen_on_loopback() -> None:
+    """Have the ingress that starts in this process listen for its host alone.
+
+    Ray has no option for that: its ingress listens at all addresses, without TLS.
+    """
+    from ray.serve._private import default_impl
+
+    def add_address(server: Any, address: str) -> None:
+        server.add_insecure_port(f"127.0.0.1:{address.rpartition(':')[2]}")
+
+    default_impl.add_grpc_address = add_address
+
+
 def application(arguments: Mapping[str, Any]) -> Any:
     """Return the application of a device class, for `serve.run` or a configuration of Serve.
 

@@ -33,7 +33,7 @@ def ingress(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "kernel_foundry.cli", "fleet", "up", "--file", str(file)]
     with (folder / "ray.log").open("w+") as log:
         process = subprocess.Popen(
-            [*command, "--insecure", "--port", str(port)], stdout=subprocess.PIPE, stderr=log
+            [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=log
         )
         try:
             assert process.stdout is not None

@@ -29,7 +29,7 @@ def command() -> None:
     """Run evaluators as a fleet of Ray Serve, behind one address; needs the extra `ray`.
 
     \b
-    kfoundry fleet up sycl --insecure
+    kfoundry fleet up sycl
     kfoundry optimize my_op.py --evaluator localhost:9000/sycl
     """  # noqa: D301  a backspace keeps click from joining the lines
 
@@ -49,7 +49,7 @@ def command() -> None:
 @click.option(
     "--insecure",
     is_flag=True,
-    help="Serve without TLS at all addresses of the hosts, as Ray's ingress does.",
+    help="Let the ingress listen at all addresses of its hosts, without TLS.",
 )
 @click.option(
     "--unsafe-no-sandbox", is_flag=True, help="Run candidates even where nothing locks them in."
@@ -75,19 +75,14 @@ def up(
 
     With --ray they are deployed on that cluster, and this returns. Without it a cluster of this
     machine is started, and ends with this command: by Ctrl-C, or by `kfoundry fleet down --ray
-    auto`.
+    auto`. Other machines reach it by TLS through `kfoundry serve gateway` on one of its hosts.
 
     \b
-    kfoundry fleet up cuda --replicas 4 --insecure
-    kfoundry fleet up --file applications.yaml --ray auto --insecure
+    kfoundry fleet up cuda --replicas 4 --tokens tokens.json
+    kfoundry fleet up --file applications.yaml --ray auto
     """  # noqa: D301  a backspace keeps click from joining the lines
     if bool(kinds) == (file is not None):
         raise click.UsageError("give KINDs of devices, or --file")
-    if not insecure:
-        raise click.UsageError(
-            "Ray's ingress listens at all addresses of its hosts, without TLS: say --insecure"
-            " inside a network that you trust, and see docs/ray.md"
-        )
     least, most = _range(replicas)
     shared: dict[str, Any] = {
         "tokens": tokens,
@@ -98,7 +93,7 @@ def up(
     given = {kind: {"device": kind, "min_replicas": least, "max_replicas": most} for kind in kinds}
     named = read_applications(file) if file else given
     applications = {name: {**shared, **arguments} for name, arguments in named.items()}
-    with closing(RayFleet(address)) as fleet:
+    with closing(RayFleet(address, is_open=insecure)) as fleet:
         fleet.up(applications, port)
         for name in applications:
             print_text(f"localhost:{port}/{name}")

@@ -27,7 +27,8 @@ from kernel_foundry.text_file import read_text_file
 from kernel_foundry.whole_file import replace_file
 
 APPLICATION: Final = "evaluator_svc.ray_app"
-"""Module with `application`, which makes one, and `add_methods`, for the ingress."""
+"""Module with `application`, which makes one; `add_methods` and `listen_on_loopback` are for the
+ingress."""
 INGRESS_PORT: Final = 9000
 _LONGEST_FILE: Final = 1 << 16
 _LOOK_S: Final = 1.0
@@ -51,6 +52,8 @@ class RayFleet:
     Args:
         address: Of a cluster that runs, such as "head:6379" or "auto"; "" starts one on this
             machine, which ends with this process.
+        is_open: Whether an ingress that starts here listens at all addresses of its hosts, without
+            TLS, and not for its host alone.
 
     Raises:
         PackageMissingError: Ray is not installed.
@@ -58,8 +61,9 @@ class RayFleet:
         ServiceUnavailableError: the cluster does not answer or did not start.
     """
 
-    def __init__(self, address: str = "") -> None:
+    def __init__(self, address: str = "", *, is_open: bool = False) -> None:
         self._is_own = not address
+        self._is_open = is_open
         if self._is_own:
             # Read by the ingress, which is a process of the cluster.
             os.environ.setdefault("RAY_SERVE_GRPC_MAX_MESSAGE_SIZE", str(MESSAGE_LIMIT_BYTES))
@@ -70,6 +74,9 @@ class RayFleet:
             if address == "auto" and ray_token_path().exists():
                 _use_token(ray_token_path())
             here = {"address": address}
+        if not is_open:
+            hook = f"{APPLICATION}.listen_on_loopback"
+            here["runtime_env"] = {"worker_process_setup_hook": hook}
         self._ray, self._serve = _ray()
         try:
             self._ray.init(**here, namespace="serve", logging_level="ERROR", log_to_driver=False)
@@ -83,10 +90,12 @@ class RayFleet:
 
         Args:
             applications: Arguments of each (`evaluator_svc.ray_app.DeviceClass`), by its name.
-            port: The ingress's on every node. A cluster that has an ingress already keeps its port.
+            port: The ingress's on every node. A cluster that has an ingress already keeps its port
+                and where it listens.
 
         Raises:
-            InvalidArgumentError: an application's arguments are wrong, or the port is taken.
+            InvalidArgumentError: an application's arguments are wrong, the port is taken, or the
+                ingress listens at all addresses though it is not to be open.
             ServiceUnavailableError: an application did not start; the message says why.
         """
         module = importlib.import_module(APPLICATION)
@@ -102,6 +111,8 @@ class RayFleet:
                 port=port, grpc_servicer_functions=[f"{APPLICATION}.add_methods"]
             ),
         )
+        if not self._is_open:
+            _check_loopback(port)
         for name, application in made.items():
             try:
                 # The ingress knows only what has a route of HTTP as well.
@@ -227,3 +238,16 @@ def _check_free(port: int) -> None:
         probe.settimeout(1.0)
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise InvalidArgumentError(f"port {port} is taken: choose another one", field="port")
+
+
+def _check_loopback(port: int) -> None:
+    """Refuse an ingress that an earlier command has opened to other machines."""
+    with socket.socket() as probe:
+        # An address of this host that only a listener at all addresses answers.
+        is_open = probe.connect_ex(("127.0.0.2", port)) == 0
+    if is_open:
+        raise InvalidArgumentError(
+            f"the ingress of this cluster listens at all addresses, port {port}, without TLS: end"
+            " it by `kfoundry fleet down`, or say --insecure inside a network that you trust",
+            field="port",
+        )

@@ -14,6 +14,7 @@ import yaml
 
 from evaluator_svc.ray_app import DeviceClass
 from kernel_foundry.cli import fleet as fleet_command
+from kernel_foundry.rpc import gateway
 from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "ray"
@@ -80,15 +81,36 @@ def _ports(policies: list[dict[str, Any]], direction: str, peer: str) -> set[int
 
 
 def test_ray_s_pods_have_policies_of_their_own() -> None:
-    """The operator reaches them, the head's autoscaler the API server, a worker nothing outside."""
+    """The operator reaches them, others the gateway alone; a worker reaches nothing outside."""
     head, worker = (pod["metadata"]["labels"] for pod in PODS)
     head = {**head, "ray.io/node-type": "head"}  # as the operator labels it
     worker = {**worker, "ray.io/node-type": "worker"}
     names = [[p["metadata"]["name"] for p in _policies(labels)] for labels in (head, worker)]
     assert names == [["kfoundry-ray", "kfoundry-ray-head"], ["kfoundry-ray"]]
     assert _ports(_policies(head), "ingress", "kuberay-operator") == {8000, 8265}
+    assert _ports(_policies(head), "ingress", "{'podSelector': {}}") == {50050}
     assert _ports(_policies(head), "egress", "ipBlock") == {443, 6443}
+    assert _ports(_policies(head), "egress", "'control'") == {50052, 50053}
     assert _ports(_policies(worker), "egress", "ipBlock") == set()
+
+
+def test_the_gateway_is_beside_the_head_and_before_all_services() -> None:
+    """Its service and its ports fit, and its files are mounted."""
+    head = PODS[0]["spec"]
+    (container,) = [c for c in head["containers"] if c["name"] == "gateway"]
+    given = gateway.main.make_context("gateway", container["args"][2:]).params
+    assert container["args"][:2] == ["serve", "gateway"]
+    assert given["ingress"] == f"localhost:{CONFIGURATION['grpc_options']['port']}"
+    assert (given["archive"], given["generator"]) == ("archive:50052", "generator:50053")
+    (service,) = [m for m in OTHERS if m["kind"] == "Service"]
+    (port,) = service["spec"]["ports"]
+    assert given["listen"] == f"0.0.0.0:{port['port']}"
+    assert container["ports"] == [{"name": "gateway", "containerPort": port["port"]}]
+    mounted = {m["mountPath"]: m["name"] for m in container["volumeMounts"]}
+    (variable,) = container["env"]
+    files = [given["tls_cert"], given["tls_key"], given["tokens"], variable["value"]]
+    assert {str(Path(file).parent) for file in files} == set(mounted)
+    assert set(mounted.values()) == {volume["name"] for volume in head["volumes"]}
 
 
 @pytest.mark.ray
@@ -115,11 +137,11 @@ def test_no_pod_has_a_privilege_and_ray_asks_for_a_token() -> None:
         security = pod["spec"]["securityContext"]
         assert security["runAsNonRoot"] is True
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
-        (container,) = pod["spec"]["containers"]
-        assert container["securityContext"]["allowPrivilegeEscalation"] is False
-        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        for container in pod["spec"]["containers"]:
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         limit = {"name": "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE", "value": str(MESSAGE_LIMIT_BYTES)}
-        assert limit in container["env"]
+        assert limit in pod["spec"]["containers"][0]["env"]
 
 
 def _program(folder: Path, name: str, text: str) -> None:
@@ -134,7 +156,7 @@ def _batch(folder: Path, *, srun: str) -> dict[str, str]:
     programs.mkdir()
     _program(programs, "scontrol", 'printf "gpu1\\ngpu2\\n"')
     _program(programs, "srun", srun)
-    _program(programs, "kfoundry", f'echo "$@" > {folder}/down')
+    _program(programs, "kfoundry", f'echo "$@" > {folder}/"$2"; [ "$1" = fleet ] || exec sleep 600')
     return {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",
@@ -157,27 +179,32 @@ def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(
     environment = _batch(tmp_path, srun=f'echo "$@" > {said}; {waits}; exit {code}')
     with subprocess.Popen(["bash", BATCH], env=environment) as job:
         try:
-            while not (tmp_path / "ingress").exists() or not said.exists():
+            while not all((tmp_path / name).exists() for name in ("address", "said", "gateway")):
                 assert job.poll() is None
                 time.sleep(0.02)
-            ingress = (tmp_path / "ingress").read_text()
+            address = (tmp_path / "address").read_text()
             job.send_signal(signal.SIGUSR1)
             assert job.wait(60) == code
         finally:
             job.kill()
-    assert ingress == "gpu1:9000/cuda\n"
-    assert not (tmp_path / "ingress").exists()
+    assert address == "gpu1:50050/cuda\n"
+    assert not (tmp_path / "address").exists()
     ray, _, ours = said.read_text().partition(" -- ")
     assert ray == "ray symmetric-run --address gpu1:6379 --min-nodes 2"
-    _taken("up", ours, {"replicas": "1-8", "wait": True, "insecure": True, "kinds": ("cuda",)})
+    up = {"replicas": "1-8", "wait": True, "insecure": False, "port": 9000, "kinds": ("cuda",)}
+    _taken("up", ours, up)
+    words = shlex.split((tmp_path / "gateway").read_text())
+    before = gateway.main.make_context("gateway", words[2:]).params
+    assert (before["listen"], before["ingress"]) == ("0.0.0.0:50050", "localhost:9000")
+    assert before["tokens"] == tmp_path / "tokens.json"
     _taken("down", f"kfoundry {(tmp_path / 'down').read_text()}", {"address": "gpu1:6379"})
 
 
 def test_a_batch_job_fails_with_its_fleet(tmp_path: Path) -> None:
-    """And nobody is sent to an ingress that is not there."""
+    """And nobody is sent to a gateway that is not there."""
     environment = _batch(tmp_path, srun="sleep 0.1; exit 3")
     assert subprocess.run(["bash", BATCH], env=environment, check=False).returncode == 3
-    assert not (tmp_path / "ingress").exists()
+    assert not (tmp_path / "address").exists()
     assert not (tmp_path / "down").exists()
 
 

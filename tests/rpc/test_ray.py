@@ -6,6 +6,7 @@ What its evaluators promise is in tests/contract.
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,9 +22,12 @@ from kernel_foundry.errors import (
     ServiceUnavailableError,
 )
 from kernel_foundry.paths import ray_token_path
+from kernel_foundry.rpc.applications import applications
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.sdk.ray_fleet import RayFleet, read_applications
+from kernel_foundry.sdk.services import Directory, Targets
+from tests.rpc.gateway import gateway_before
 
 TASK = Task(
     name="three",
@@ -68,7 +72,7 @@ async def test_an_application_that_goes_down_finishes_its_calls(
     file.write_text("applications: {more: {device: 'null', cpus: 0.5, unsafe_no_sandbox: true}}")
     more = RemoteEvaluator(f"{ray_address}/more", ONCE)
     other = RemoteEvaluator(f"{ray_address}/null", ONCE)
-    up = _fleet("up", "--file", str(file), "--insecure")
+    up = _fleet("up", "--file", str(file))
     assert await asyncio.to_thread(up.wait) == 0
     judge_starts = asyncio.create_task(more.admit(TASK))  # takes seconds
     await asyncio.sleep(0.1)
@@ -91,7 +95,7 @@ async def test_ctrl_c_ends_the_applications_of_its_own_command(
     file.write_text("applications: {mine: {device: 'null', cpus: 0.5, unsafe_no_sandbox: true}}")
     mine = RemoteEvaluator(f"{ray_address}/mine", ONCE)
     other = RemoteEvaluator(f"{ray_address}/null", ONCE)
-    up = _fleet("up", "--file", str(file), "--insecure", "--wait", stdout=subprocess.PIPE)
+    up = _fleet("up", "--file", str(file), "--wait", stdout=subprocess.PIPE)
     assert up.stdout is not None
     assert await asyncio.to_thread(up.stdout.readline)  # once all are up
     await mine.capabilities()
@@ -152,16 +156,29 @@ def _text(file: Path) -> str:
         return ""
 
 
-def test_an_ingress_without_tls_has_to_be_asked_for() -> None:
-    """Ray's listens at all addresses."""
-    result = _run("up", "null")
-    assert result.exit_code == 2
-    assert "--insecure" in result.output
+@pytest.mark.ray
+def test_the_ingress_listens_for_its_host_alone(ray_address: str) -> None:
+    """Other machines come by a gateway: Ray's ingress has no TLS."""
+    port = int(ray_address.rpartition(":")[2])
+    # The second is this host, too, and stands for all that are not asked for.
+    for host, is_reached in (("127.0.0.1", True), ("127.0.0.2", False)):
+        with socket.socket() as client:
+            assert (client.connect_ex((host, port)) == 0) is is_reached
+
+
+@pytest.mark.ray
+async def test_a_gateway_tells_the_applications_behind_it(ray_address: str) -> None:
+    """So that one address is enough."""
+    async with gateway_before(ray_address) as address:
+        assert await applications(address) == ("null",)
+        directory = Directory(Targets.at(address))
+        assert (await (await directory.evaluator()).capabilities()).devices
+        await directory.close()
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("null", "--file", "x.yaml"), ("null", "--insecure", "--replicas", "many"), ("tpu",)],
+    [(), ("null", "--file", "x.yaml"), ("null", "--replicas", "many"), ("tpu",)],
     ids=["nothing", "both", "replicas", "kind"],
 )
 def test_what_is_no_fleet_is_refused(arguments: tuple[str, ...]) -> None:
@@ -174,9 +191,7 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED"):
         monkeypatch.setenv(name, "")  # set by the command, and to be as before
     with pytest.raises(PackageMissingError, match=r"kernel-foundry\[ray\]"):
-        CliRunner().invoke(
-            fleet_command.command, ["up", "null", "--insecure"], catch_exceptions=False
-        )
+        CliRunner().invoke(fleet_command.command, ["up", "null"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("text", ["", "applications: []", "applications: {a: 1}", "x: 1", "{"])
