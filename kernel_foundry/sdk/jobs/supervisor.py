@@ -50,7 +50,7 @@ def supervise(file: Path) -> None:
         again_s = time.monotonic() + _TURN_LOOK_S
         while cancelled_s is None and time.monotonic() < again_s:
             time.sleep(_LOOK_S)
-    if begun is None:
+    if begun is None or cancelled_s is not None:  # it may have been cancelled as its turn came
         write_job(file, replace(job, ended_unix_s=time.time(), is_cancelled=True))
         return
     job = begun

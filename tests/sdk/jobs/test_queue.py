@@ -1,6 +1,8 @@
 """Jobs that wait for each other: who is next, and that no more begin than may."""
 
+import fcntl
 import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +123,22 @@ def test_a_job_waits_in_its_own_process_and_can_be_cancelled(
     assert (ended.state, ended.began_unix_s) == (JobState.CANCELLED, None)
     assert folder.log(waiting.id).read_text() == ""
     assert os.getpid() == running.process.process_id  # which nothing was sent to
+
+
+def test_a_job_that_is_cancelled_as_its_turn_comes_does_not_begin(tmp_path: Path) -> None:
+    """It waits for the others' files meanwhile, which a signal does not end."""
+    folder = JobFolder(tmp_path)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    waiting = submit(folder, ("clean", "--dry-run"))
+    while (one := folder.find(waiting.id)).process is None:
+        time.sleep(0.05)
+    os.kill(one.process.process_id, signal.SIGTERM)
+    os.close(descriptor)
+    while not (one := folder.find(waiting.id)).has_ended:
+        time.sleep(0.05)
+    assert (one.state, one.began_unix_s) == (JobState.CANCELLED, None)
+    assert folder.log(waiting.id).read_text() == ""
 
 
 def test_a_job_of_another_user_is_left_alone(
