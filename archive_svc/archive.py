@@ -5,6 +5,7 @@ select from one run and add to it. Over gRPC: `service.py`.
 """
 
 import asyncio
+import contextvars
 import dataclasses
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
@@ -19,7 +20,7 @@ from archive_svc.run.run_limits import check_cost, check_spec, check_strategy
 from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import LARGEST_ID, Store
-from kernel_foundry.caller import caller
+from kernel_foundry.caller import caller, check_owner
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
@@ -121,7 +122,7 @@ class LocalArchive:
 
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run, durably."""
-        return await self._call(lambda: self._steer(self._row(run), steering))
+        return await self._call(lambda: self._steer(self._own_row(run), steering))
 
     async def steering(
         self, run: str, *, after: int = 0, limit: int = 100
@@ -134,11 +135,11 @@ class LocalArchive:
         """Return the selection of the next proposal; two calls differ."""
         if strategy:
             check_strategy(strategy)
-        return await self._ask(run, lambda opened: opened.select(strategy))
+        return await self._change(run, lambda opened: opened.select(strategy))
 
     async def drop_selection(self, run: str, selection: int) -> None:
         """Give a selection back whose proposal came to nothing."""
-        await self._ask(run, lambda opened: opened.drop(selection))
+        await self._change(run, lambda opened: opened.drop(selection))
 
     async def add(
         self,
@@ -157,6 +158,7 @@ class LocalArchive:
 
         def work() -> AddResult:
             opened = self._opened_to_add(run, candidate, selection)
+            check_owner(run or opened.name, opened.owner)
             check_verdict(candidate, evaluation, opened.task)
             return opened.add(
                 candidate,
@@ -225,8 +227,17 @@ class LocalArchive:
     async def _ask(self, run: str, question: Callable[[OpenRun], T]) -> T:
         return await self._call(lambda: question(self._opened_by_name(run)))
 
+    async def _change(self, run: str, change: Callable[[OpenRun], T]) -> T:
+        def work() -> T:
+            opened = self._opened_by_name(run)
+            check_owner(run or opened.name, opened.owner)
+            return change(opened)
+
+        return await self._call(work)
+
     async def _call(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._owner, work)
+        context = contextvars.copy_context()  # which says who calls
+        return await asyncio.get_running_loop().run_in_executor(self._owner, context.run, work)
 
     async def _read(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
@@ -250,14 +261,14 @@ class LocalArchive:
         return tuple(map(self._describe, self._store.list_runs(limit, before=before, owner=owner)))
 
     def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
-        row = self._row(name)
+        row = self._own_row(name)
         lease = self._store.hold(row.id, holder, budget)
         if lease is not None:
             raise _held(row.spec.name, lease)
         return self._describe(self._row(row.spec.name))
 
     def _delete_run(self, name: str) -> None:
-        row = self._row(name)
+        row = self._own_row(name)
         lease = self._store.delete_run(row.id)
         if lease is not None:
             raise _held(row.spec.name, lease)
@@ -265,12 +276,12 @@ class LocalArchive:
         self._ids.pop(row.spec.name, None)
 
     def _finish_run(self, name: str, state: RunState, holder: LeaseHolder | None) -> Run:
-        row = self._row(name)
+        row = self._own_row(name)
         self._store.set_state(row.id, state, holder)
         return self._describe(self._row(row.spec.name))
 
     def _rename_run(self, name: str, new_name: str) -> Run:
-        row = self._row(name)
+        row = self._own_row(name)
         if row.spec.name == new_name:
             raise AlreadyExistsError(f"it is called {new_name} already", run=new_name)
         lease = self._store.rename_run(row.id, new_name)
@@ -292,6 +303,15 @@ class LocalArchive:
                 f"no run called {name!r}" if name else "there is no run yet",
                 run=name,
             )
+        return row
+
+    def _own_row(self, name: str) -> RunRow:
+        """Return a run that the caller may change: by its id, which no other run ever gets.
+
+        Its name may be another run's a moment later.
+        """
+        row = self._row(name)
+        check_owner(row.spec.name, row.owner)
         return row
 
     def _opened(self, row: RunRow) -> OpenRun:

@@ -12,7 +12,6 @@ from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
-from kernel_foundry.caller import ANYBODY, caller, check_owner
 from kernel_foundry.domain.archive import Elite, LeaseHolder, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
@@ -53,21 +52,6 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         """End all streams: those who watch would stay as long as their runs go on."""
         self._draining.set()
 
-    async def _own(self, name: str) -> str:
-        """Return the name of a run that the caller may change.
-
-        Changes are made by that name: "" may name another run a moment later.
-
-        Raises:
-            PermissionDeniedError: it is another user's.
-            RunNotFoundError: there is no such run.
-        """
-        if caller() == ANYBODY:
-            return name
-        run = await self._archive.get_run(name)
-        check_owner(run.spec.name, run.owner)
-        return run.spec.name
-
     async def CreateRun(
         self, request: pb2.CreateRunRequest, context: _Context
     ) -> pb2.CreateRunResponse:
@@ -92,42 +76,37 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         return response
 
     async def HoldRun(self, request: pb2.HoldRunRequest, context: _Context) -> pb2.HoldRunResponse:
-        name = await self._own(request.name)
         holder = read_field(LeaseHolder, request, "holder")
         has_budget = request.HasField("budget")
         budget = read_field(RunBudget, request, "budget") if has_budget else RunBudget()
-        run = await self._archive.hold_run(name, holder, budget)
+        run = await self._archive.hold_run(request.name, holder, budget)
         return build(pb2.HoldRunResponse, run=run)
 
     async def FinishRun(
         self, request: pb2.FinishRunRequest, context: _Context
     ) -> pb2.FinishRunResponse:
-        name = await self._own(request.name)
         state = read_field(RunState, request, "state")
         holder = read_field(LeaseHolder, request, "holder") if request.HasField("holder") else None
-        run = await self._archive.finish_run(name, state, holder=holder)
+        run = await self._archive.finish_run(request.name, state, holder=holder)
         return build(pb2.FinishRunResponse, run=run)
 
     async def DeleteRun(
         self, request: pb2.DeleteRunRequest, context: _Context
     ) -> pb2.DeleteRunResponse:
-        name = await self._own(request.name)
-        await self._archive.delete_run(name)
+        await self._archive.delete_run(request.name)
         return pb2.DeleteRunResponse()
 
     async def RenameRun(
         self, request: pb2.RenameRunRequest, context: _Context
     ) -> pb2.RenameRunResponse:
-        name = await self._own(request.name)
-        run = await self._archive.rename_run(name, request.new_name)
+        run = await self._archive.rename_run(request.name, request.new_name)
         return build(pb2.RenameRunResponse, run=run)
 
     async def SteerRun(
         self, request: pb2.SteerRunRequest, context: _Context
     ) -> pb2.SteerRunResponse:
-        run = await self._own(request.run)
         steering = read_field(Steering, request, "steering")
-        return build(pb2.SteerRunResponse, event=await self._archive.steer(run, steering))
+        return build(pb2.SteerRunResponse, event=await self._archive.steer(request.run, steering))
 
     async def ListSteering(
         self, request: pb2.ListSteeringRequest, context: _Context
@@ -142,23 +121,20 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def SelectParents(
         self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:
-        run = await self._own(request.run)
-        selection = await self._archive.select(run, strategy=request.strategy)
+        selection = await self._archive.select(request.run, strategy=request.strategy)
         return pb2.SelectParentsResponse(selection=self._elites.selection_to_message(selection))
 
     async def DropSelection(
         self, request: pb2.DropSelectionRequest, context: _Context
     ) -> pb2.DropSelectionResponse:
-        run = await self._own(request.run)
-        await self._archive.drop_selection(run, request.selection)
+        await self._archive.drop_selection(request.run, request.selection)
         return pb2.DropSelectionResponse()
 
     async def AddEvaluation(
         self, request: pb2.AddEvaluationRequest, context: _Context
     ) -> pb2.AddEvaluationResponse:
-        run = await self._own(request.run)
         result = await self._archive.add(
-            run,
+            request.run,
             read_field(Candidate, request, "candidate"),
             read_field(Evaluation, request, "evaluation"),
             request_id=request.request_id,

@@ -39,7 +39,6 @@ from generator_svc.replies.reasoning import idea_of
 from generator_svc.request_limits import check_admission, check_outcome, check_request, check_run
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
-from kernel_foundry.caller import caller, check_owner
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
@@ -97,7 +96,7 @@ class LocalGenerator:
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `ports.Generator.propose`."""
         check_request(request)
-        await self._check_owner(request.run, is_proposal=True)
+        await self._ledger.check_owner(request.run, is_proposal=True)
         expert = EXPERTS[GENERAL]
         if mechanisms.EXPERTS not in request.without:
             expert = expert_of(request.selection.island)
@@ -132,7 +131,7 @@ class LocalGenerator:
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `ports.Generator.report`."""
         check_outcome(outcome)
-        await self._check_owner(outcome.run)
+        await self._ledger.check_owner(outcome.run)
         learnt = await self._learner.learn(outcome)
         if learnt is not None:
             await self._credit(learnt.run, learnt.model, gain=learnt.gain, usd=learnt.usd)
@@ -145,28 +144,17 @@ class LocalGenerator:
     async def forget_run(self, run: str) -> None:
         """See `ports.Generator.forget_run`."""
         check_run(run)
-        await self._check_owner(run)
+        await self._ledger.forget(run)
         self._unreported.pop(run, None)
         self._client.forget_run(run)
-        await self._ledger.forget(run)
 
     async def rename_run(self, run: str, new_name: str) -> None:
         """See `ports.Generator.rename_run`."""
         check_run(run)
         check_run(new_name)
-        await self._check_owner(run)
+        await self._ledger.rename(run, new_name)
         self._unreported.pop(run, None)
         self._client.forget_run(run)
-        await self._ledger.rename(run, new_name)
-
-    async def _check_owner(self, run: str, *, is_proposal: bool = False) -> None:
-        """Refuse a run that is not the caller's; a new one is, from its first proposal on.
-
-        Raises:
-            PermissionDeniedError: it is another user's, or nobody's.
-        """
-        owner = await self._ledger.owner(run, caller().name, is_proposal=is_proposal)
-        check_owner(run, owner)
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `ports.Generator.exchanges`."""

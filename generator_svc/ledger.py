@@ -17,6 +17,7 @@ from generator_svc.store import exchanges as calls
 from generator_svc.store import owners, proposals
 from generator_svc.store.exchanges import CallUsage
 from generator_svc.store.store import GeneratorStore
+from kernel_foundry.caller import caller, check_owner
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError
@@ -94,13 +95,20 @@ class RunLedger:
         """Return what a run has used and learnt so far."""
         return await self._store.read(partial(_account, run=run))
 
-    async def owner(self, run: str, user: str, *, is_proposal: bool) -> str:
-        """Return whose a run is: the user's, if it is new; a proposal begins it."""
-        claim = partial(owners.claim, run=run, owner=user, is_proposal=is_proposal)
-        return await self._store.write(claim)
+    async def check_owner(self, run: str, *, is_proposal: bool = False) -> None:
+        """Refuse a run that is not the caller's; a new one is, from its first proposal on.
+
+        Raises:
+            PermissionDeniedError: it is another user's, or nobody's.
+        """
+        await self._store.write(partial(_check_owner, run=run, is_proposal=is_proposal))
 
     async def forget(self, run: str) -> None:
-        """Remove a run's rows, and the exchanges that no other run has made."""
+        """Remove a run's rows, and the exchanges that no other run has made.
+
+        Raises:
+            PermissionDeniedError: the run is not the caller's.
+        """
         names = await self._store.write(partial(_forget, run=run))
         await self._log.remove(names)
 
@@ -109,6 +117,7 @@ class RunLedger:
 
         Raises:
             AlreadyExistsError: there are rows of that name, or somebody has begun a run of it.
+            PermissionDeniedError: the run is not the caller's.
         """
         await self._store.write(partial(_rename, run=run, new_name=new_name))
 
@@ -140,15 +149,21 @@ class RunLedger:
         return tuple(found)
 
 
+def _check_owner(connection: sa.Connection, run: str, *, is_proposal: bool = False) -> None:
+    whose = owners.claim(connection, run, caller().name, is_proposal=is_proposal)
+    check_owner(run, whose)
+
+
 def _forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
     """Forget a run; return the names of the exchanges that no other run made."""
+    _check_owner(connection, run)
     proposals.forget(connection, run)
     owners.forget(connection, run)
     return calls.forget(connection, run)
 
 
 def _rename(connection: sa.Connection, run: str, new_name: str) -> None:
-    calls.one_writer(connection)  # or somebody may begin a run of that name meanwhile
+    _check_owner(connection, run)  # nobody else writes from here on, and begins the new name
     if any(kept.is_known(connection, new_name) for kept in (calls, proposals, owners)):
         raise AlreadyExistsError(f"something is kept of a run {new_name} here", run=new_name)
     calls.rename(connection, run, new_name)

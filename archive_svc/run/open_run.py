@@ -45,6 +45,8 @@ class OpenRun:
         self._id = row.id
         self._language: Language = row.spec.language
         self._strategy = row.spec.strategy
+        self.name: Final = row.spec.name
+        self.owner: Final = row.owner
         self.task: Final = row.spec.task
         self._numbers: Iterator[int] = iter(())
         self.archive = RunArchive(

@@ -5,6 +5,7 @@ nothing of what the tables mean; each has a file of its own beside this one.
 """
 
 import asyncio
+import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -56,7 +57,10 @@ class GeneratorStore:
 
     async def _run(self, work: Callable[[sa.Connection], T], *, is_reader: bool) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._transact, work, is_reader)
+        context = contextvars.copy_context()  # which says who calls
+        return await loop.run_in_executor(
+            self._thread, context.run, self._transact, work, is_reader
+        )
 
     def _transact(self, work: Callable[[sa.Connection], T], is_reader: bool) -> T:
         if self._engine is None:

@@ -1,16 +1,19 @@
 """Runs belong to the user whose token made them: others read, an admin may do everything."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
-from kernel_foundry.domain.archive import Run, RunBudget, RunState
+from archive_svc.store.rows import RunRow
+from archive_svc.store.store import Store
+from kernel_foundry.domain.archive import RunBudget, RunState
 from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.errors import PermissionDeniedError
+from kernel_foundry.errors import KernelFoundryError, PermissionDeniedError
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.security import ServerSecurity
@@ -81,34 +84,80 @@ async def test_a_run_is_changed_by_its_owner_and_an_admin_alone(
 
 
 class BusyArchive(LocalArchive):
-    """Has a newer run as soon as the newest was looked up."""
+    """Somebody else is at its store as soon as a run was looked up."""
 
-    async def get_run(self, name: str) -> Run:
-        run = await super().get_run(name)
-        if not name:
-            await self.create_run(run_spec("newer", task=TASK))
-        return run
+    meanwhile: Callable[[], object] | None = None
+    """What that one does, once."""
+
+    def _row(self, name: str) -> RunRow:
+        row = super()._row(name)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return row
 
 
-async def test_the_newest_run_is_changed_as_it_was_when_its_owner_was_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive = BusyArchive(f"sqlite:///{tmp_path / 'runs.db'}")
+async def _is_untouched(archive: LocalArchive, name: str) -> bool:
+    run = await archive.get_run(name)
+    steered = await archive.steering(name)
+    return (run.state, run.evaluation_count, run.budget, steered) == (RunState.RUNNING, 0, None, ())
+
+
+@pytest.fixture
+async def busy(tmp_path: Path) -> AsyncIterator[tuple[BusyArchive, Store]]:
+    """Yield an archive and its store as another process has it."""
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    archive, store = BusyArchive(url), Store(url)
+    yield archive, store
+    store.close()
+
+
+@pytest.fixture
+async def ada(
+    busy: tuple[BusyArchive, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RemoteArchive]:
+    """Yield a user's client of that archive."""
     token = TokenFile(tmp_path / "tokens.json").create("ada", Role.RUN, 1)
     monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", token)
     security = ServerSecurity(tokens=tmp_path / "tokens.json", audit_log=tmp_path / "audit")
-    async with running([archive_service(archive)], "127.0.0.1:0", security=security) as target:
-        ada = RemoteArchive(target)
-        await ada.create_run(run_spec("ada-s", task=TASK))
-        for change in CHANGES.values():
-            await change(ada, "")
-            newer = await archive.get_run("newer")
-            assert (newer.state, newer.evaluation_count, newer.budget) == (
-                RunState.RUNNING,
-                0,
-                None,
-            )
-            assert await archive.steering("newer") == ()
-            await archive.delete_run("newer")
-        assert (await ada.get_run("-2")).state is RunState.FINISHED
-        await ada.close()
+    services = [archive_service(busy[0])]
+    async with running(services, "127.0.0.1:0", security=security) as target:
+        client = RemoteArchive(target)
+        yield client
+        await client.close()
+
+
+async def test_the_newest_run_is_changed_as_it_was_when_its_owner_was_looked_up(
+    busy: tuple[BusyArchive, Store], ada: RemoteArchive
+) -> None:
+    archive, store = busy
+    await ada.create_run(run_spec("ada-s", task=TASK))
+    for change in CHANGES.values():
+        archive.meanwhile = lambda: store.insert_run(run_spec("newer", task=TASK))
+        await change(ada, "")
+        assert await _is_untouched(archive, "newer")
+        await archive.delete_run("newer")
+    assert (await ada.get_run("-2")).state is RunState.FINISHED
+
+
+@pytest.mark.parametrize("name", [*CHANGES, "delete"])
+async def test_a_run_that_has_the_name_since_is_left_alone(
+    busy: tuple[BusyArchive, Store], ada: RemoteArchive, name: str
+) -> None:
+    """Her own was deleted by another process meanwhile, and another user has begun one."""
+    archive, store = busy
+    changes = CHANGES | {"delete": lambda a, run: a.delete_run(run)}
+    await ada.create_run(run_spec("first", task=TASK))
+
+    def begin_another() -> None:
+        row = store.find_run("first")
+        assert row is not None
+        assert store.delete_run(row.id) is None
+        assert store.insert_run(run_spec("first", task=TASK), "bob")
+
+    archive.meanwhile = begin_another
+    with suppress(KernelFoundryError):  # of a run that is gone
+        await changes[name](ada, "first")
+    assert archive.meanwhile is None
+    assert (await archive.get_run("first")).owner == "bob"
+    assert await _is_untouched(archive, "first")

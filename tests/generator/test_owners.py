@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from generator_svc.llm.interface import ModelReply, ModelRequest
-from generator_svc.store import exchanges, owners
+from generator_svc.store import exchanges, owners, proposals
 from generator_svc.store.exchanges import CallUsage
 from generator_svc.store.schema import OWNERS, SCHEMA
 from generator_svc.store.store import GeneratorStore
@@ -45,6 +45,37 @@ async def test_a_run_of_another_user_is_left_alone(
     await generator.propose(replace(request_, run="other"))
     set_caller(ANYBODY)
     await generator.forget_run("other")
+
+
+@pytest.mark.parametrize("change", ["forget", "rename"])
+async def test_a_run_that_has_the_name_since_is_left_alone(
+    request_: ProposalRequest, samples: Any, make_generator: Any, change: str
+) -> None:
+    """Owner and change are looked up and made at once: what another user begins next is theirs."""
+    generator, _ = make_generator([samples.REPLY])
+    set_caller(Caller(name="ada"))
+    await generator.propose(request_)
+    store, run = generator._store, request_.run
+    write = store.write
+
+    def begin_another(connection: sa.Connection) -> str:
+        for kept in (exchanges, proposals, owners):
+            kept.forget(connection, run)
+        return owners.claim(connection, run, "bob", is_proposal=True)
+
+    async def busy(work: Any) -> Any:
+        store.write = write
+        result = await write(work)
+        assert await write(begin_another) == "bob"
+        return result
+
+    store.write = busy
+    if change == "forget":
+        await generator.forget_run(run)
+    else:
+        await generator.rename_run(run, "mine")
+    with pytest.raises(PermissionDeniedError, match="belongs to bob"):
+        await generator.forget_run(run)
 
 
 async def test_a_name_that_another_user_has_begun_is_taken(
