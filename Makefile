@@ -20,7 +20,7 @@ COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.
 	-o -name '*.proto' -o -name CMakeLists.txt)
 # The prelude is device code in an order of its own.
 CPP := $(wildcard native/src/*.[ch]pp native/bindings/*.[ch]pp kernel_foundry/sdk/export/cpp/*.hpp \
-         native/python/kernel_foundry_native/include/kf/*.hpp)
+         native/python/kernel_foundry_native/include/*/kf/*.hpp)
 
 # A line for each package as it comes, with its size; the rest of what pip says is for whoever asks.
 SHELL := /bin/bash

@@ -89,8 +89,9 @@ def _native_digest() -> str:
     folders = [Path(folder) for folder in package.submodule_search_locations]
     (module,) = (path for folder in folders for path in folder.glob("_core*.so"))
     digest = hashlib.sha256(module.read_bytes())
-    for header in sorted(path for folder in folders for path in folder.glob("include/kf/*.hpp")):
-        digest.update(header.name.encode() + b"\0" + header.read_bytes())
+    for header in sorted(path for folder in folders for path in folder.glob("include/*/kf/*.hpp")):
+        named = "/".join(header.parts[-3:])
+        digest.update(named.encode() + b"\0" + header.read_bytes())
     return digest.hexdigest()
 
 

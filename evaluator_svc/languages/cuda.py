@@ -10,7 +10,7 @@ def _toolchain() -> Toolchain:
     import kernel_foundry_native as native
 
     # Without assertions: they would print, and leave a device in an error.
-    folders = (native.blocks_include_path(), *native.cuda_include_paths())
+    folders = (native.blocks_include_path(Language.CUDA.value), *native.cuda_include_paths())
     options = ("-DNDEBUG", *(f"-I{folder}" for folder in folders))
     return Toolchain(prelude=native.prelude(Language.CUDA.value), options_of=lambda _: options)
 

@@ -10,10 +10,11 @@ def _toolchain() -> Toolchain:
     import kernel_foundry_native as native
     from kernel_foundry_native.sycl_headers import header_option, with_all_headers
 
+    blocks = f"-I{native.blocks_include_path(Language.SYCL.value)}"
     return Toolchain(
         prelude=native.prelude(Language.SYCL.value),
         # Without assertions: they would print.
-        options_of=lambda code: ("-DNDEBUG", header_option(code)),
+        options_of=lambda code: ("-DNDEBUG", blocks, header_option(code)),
         safe_options=with_all_headers,
     )
 
@@ -26,8 +27,8 @@ SYCL: Final = LanguageBackend(
     is_object_of_driver=True,
     object_reader="evaluator_svc.inspector.inspect:inspect_spirv_object",
     headers=frozenset({"CL/sycl.hpp"}),
-    header_folders=("sycl/",),
-    headers_hint="sycl/… and standard headers such as cmath, cstdint, limits, array",
+    header_folders=("kf/", "sycl/"),
+    headers_hint="kf/… (our blocks), sycl/… and standard headers such as cmath, cstdint, limits",
     rules=frozenset(
         {
             "object.assembly",

@@ -176,7 +176,7 @@ def _runtime() -> Path:
 def _compile(program: str, folder: Path) -> None:
     (folder / "candidate.cpp").write_text(program, "utf-8")
     sources = ("candidate.cpp", str(_runtime()))
-    folders = (f"-I{_HERE}", f"-I{native.blocks_include_path()}")
+    folders = (f"-I{_HERE}", f"-I{native.blocks_include_path('cuda')}")
     _run([_compiler(), *_FLAGS, *folders, *sources, "-o", "candidate"], folder)
 
 

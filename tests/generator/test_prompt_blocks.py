@@ -11,7 +11,7 @@ from kernel_foundry.domain.request import ProposalRequest
 
 ALWAYS = {"rows", "reduce", "pack"}
 PRODUCTS = {"product", "split", "wgmma", "mbarrier"}
-HEADERS = (*ALWAYS, *PRODUCTS, "attention", "conv")
+HEADERS = (*ALWAYS, *PRODUCTS, "attention", "conv", "math", "vector")
 
 
 def _offered(request: ProposalRequest, *operators: str, language: str = "cuda") -> set[str]:
@@ -43,5 +43,11 @@ def test_a_prompt_offers_what_could_serve_its_operators(
 
 
 def test_where_the_graph_is_not_known_all_are_offered(request_: ProposalRequest) -> None:
-    assert _offered(request_) == set(HEADERS)
-    assert _offered(request_, language="sycl") == set()
+    assert _offered(request_) == ALWAYS | PRODUCTS | {"attention", "conv"}
+
+
+def test_each_language_offers_its_own(request_: ProposalRequest) -> None:
+    rows = {"rows", "math", "vector"}
+    assert _offered(request_, "aten._softmax.default", language="sycl") == rows
+    assert _offered(request_, "aten.linear.default", language="sycl") == rows | {"product"}
+    assert _offered(request_, language="sycl") == rows | {"product"}

@@ -6,6 +6,7 @@ from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.finding import Severity
 
 ALLOWED = [
+    "#include <kf/product.hpp>\n#include <kf/rows.hpp>\n",
     "#include <sycl/sycl.hpp>\n#include <cmath>\n#include <sycl/ext/oneapi/bfloat16.hpp>\n",
     "#pragma once\n#pragma unroll\n#pragma unroll 4\n#pragma clang loop unroll(full)\n",
     '// #include </etc/passwd>\n/* asm("nop") \n#include "/etc/passwd"\n*/ int assembly;',

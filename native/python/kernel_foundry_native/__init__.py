@@ -7,13 +7,10 @@ import importlib
 import importlib.metadata
 import os
 from importlib.resources import files
+from pathlib import Path
 from types import ModuleType
 
-from kernel_foundry_native.cuda_files import (
-    blocks_include_path,
-    cuda_include_paths,
-    find_nvrtc,
-)
+from kernel_foundry_native.cuda_files import cuda_include_paths, find_nvrtc
 from kernel_foundry_native.errors import (
     CompileError,
     DriverError,
@@ -73,6 +70,11 @@ def prelude(kind: str) -> str:
     """Return the text that is put before a candidate's device code."""
     source = "sycl" if kind == "null" else kind
     return files(__name__).joinpath(f"{source}_prelude.hpp").read_text(encoding="utf-8")
+
+
+def blocks_include_path(kind: str) -> str:
+    """Return the folder of our own headers for candidates, `<kf/…>` (docs/blocks.md)."""
+    return str(Path(__file__).parent / "include" / kind)
 
 
 def _name_nvrtc() -> None:

@@ -29,11 +29,6 @@ def cuda_include_paths() -> list[str]:
     return [str(path) for path in (*_cuda_folders(), *_cutlass_folders()) if path.is_dir()]
 
 
-def blocks_include_path() -> str:
-    """Return the folder of our own headers for candidates, `<kf/…>` (docs/blocks.md)."""
-    return str(Path(__file__).with_name("include"))
-
-
 def _roots() -> Iterator[Path]:
     """Folders that look like a toolkit: named ones, wheels of CUDA 13, of 12, the usual places."""
     named = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH"))
