@@ -1,16 +1,19 @@
 """A folder with a task and candidates, and the command as a process of its own."""
 
 import asyncio
+import atexit
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from kernel_foundry.rpc.readiness import wait_until_serving
+from tests.cli.command_template import CommandTemplate
 
 TASK = """\
 import torch
@@ -94,12 +97,13 @@ def run_kfoundry(
     environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end in `folder`, on an evaluator of its own or one that is served."""
-    return subprocess.run(
-        [sys.executable, "-m", "kernel_foundry.cli", *arguments],
-        cwd=folder,
-        env={**(environment or environment_of(folder)), "KERNEL_FOUNDRY_EVALUATOR": evaluator},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+    variables = {**(environment or environment_of(folder)), "KERNEL_FOUNDRY_EVALUATOR": evaluator}
+    return _template().run(arguments, folder, variables)
+
+
+@cache
+def _template() -> CommandTemplate:
+    """Return what this process's commands are forked from; it starts with the first."""
+    template = CommandTemplate()
+    atexit.register(template.close)
+    return template
