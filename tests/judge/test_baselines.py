@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from evaluator_svc.judge import baselines, threads
-from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
+from evaluator_svc.judge.baselines import EAGER, settled_baseline
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.measurement import MeasurementSettings
-from kernel_foundry.domain.evaluation import Baseline, Timing
+from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from tests.domain_values import timing_of
 from tests.judge.judge_tasks import SOFTMAX, make_task, prepare
 
@@ -63,26 +63,43 @@ def test_a_real_baseline_is_measured_more_than_once() -> None:
     assert found.scatter >= 0
 
 
+def settled_on_two_threads(
+    monkeypatch: pytest.MonkeyPatch, made_up: dict[int, Timing]
+) -> tuple[Baseline, list[int]]:
+    """Return eager's time from measurements made up by threads, and each one's threads."""
+    before = torch.get_num_threads()
+    seen, taken = [2], list[int]()
+
+    def timing(_measurement: object, _settings: MeasurementSettings) -> Timing:
+        taken.append(seen[-1])
+        return made_up[seen[-1]]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "get_num_threads", lambda: seen[-1])
+        patch.setattr(threads, "set_threads", seen.append)
+        patch.setattr(baselines, "_timing", timing)
+        found = settled_baseline(EAGER, [drawn_set()], SETTINGS, open_memory("null:0"))
+    assert seen[-1] == 2
+    assert torch.get_num_threads() == before
+    return found, taken
+
+
 def test_eager_is_timed_on_one_thread_too_and_the_faster_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On a loaded host threads that wait for each other are many times slower than one."""
-    memory, before = open_memory("null:0"), torch.get_num_threads()
-    seen: list[int] = []
-    monkeypatch.setattr(torch, "get_num_threads", lambda: seen[-1] if seen else 2)
-    monkeypatch.setattr(threads, "set_threads", seen.append)
-    taken: list[tuple[int, float]] = []
+    made_up = {2: timing_of(1500.0), 1: timing_of(70.0)}
+    found, taken = settled_on_two_threads(monkeypatch, made_up)
 
-    def timing(measurement: object, settings: MeasurementSettings) -> Timing:
-        median_ns = 70.0 if seen and seen[-1] == 1 else 1500.0
-        taken.append((seen[-1] if seen else 2, median_ns))
-        return timing_of(median_ns)
-
-    monkeypatch.setattr(baselines, "_timing", timing)
-    found = time_baseline(EAGER, [drawn_set()], SETTINGS, memory)
-
-    assert taken == [(2, 1500.0), (1, 70.0)]
-    assert seen == [1, 2]
+    assert taken == [2, 1, 2, 1]
     assert found.timing.median_ns == 70.0
-    monkeypatch.undo()
-    assert torch.get_num_threads() == before
+
+
+def test_one_thread_that_does_not_come_near_is_not_timed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slower = timing_of(150.0, stop_reason=StopReason.SLOWER_THAN_INCUMBENT)
+    found, taken = settled_on_two_threads(monkeypatch, {2: timing_of(70.0), 1: slower})
+
+    assert taken == [2, 1, 2]
+    assert (found.round_count, found.timing.median_ns) == (2, 70.0)
