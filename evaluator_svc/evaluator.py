@@ -40,7 +40,7 @@ from kernel_foundry.caller import caller
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, DeviceLoad, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
-from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_json
@@ -257,6 +257,9 @@ class LocalEvaluator:
     def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:
         if request.build_only:
             return CandidateBuild(site, request).evaluate()
+        unfit = self._unfit_before_admission(request, site)
+        if unfit is not None:
+            return unfit
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
         self._signer.have_key()
@@ -268,6 +271,21 @@ class LocalEvaluator:
             lambda: within_memory(evaluate), is_degenerate=bool(admission.degeneracies)
         )
         return self._signer.attested(request.task, request.source, judged)
+
+    def _unfit_before_admission(
+        self, request: EvaluationRequest, site: DeviceSite
+    ) -> Evaluation | None:
+        """Return how a candidate fails that does not build or bind: it waits for no admission.
+
+        None where it does, where the admission is there, and where shapes alone do not tell.
+        """
+        if site.baselines.knows(request.task.digest):
+            return None
+        try:
+            built = CandidateBuild(site, request).evaluate()
+        except TaskInvalidError:  # values decide its shapes: the admission has them, and says more
+            return None
+        return built if built.outcome is not EvaluationOutcome.BUILT else None
 
     def _evaluate_foreign(self, request: ForeignRequest, site: DeviceSite) -> Evaluation:
         admission = self._admitted(request.task, site)

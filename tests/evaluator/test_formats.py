@@ -6,6 +6,7 @@ import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskRefusedError
@@ -127,6 +128,14 @@ def test_a_degenerate_task_is_judged_where_that_is_asked_for(judged: Judged) -> 
     verdict = judged(wrong, task=task("x * 0 + 3", admit_degenerate=True))
     assert not verdict.passed
     assert verdict.trust is Trust.DEGENERATE
+
+
+@pytest.mark.sycl
+def test_what_does_not_bind_waits_for_no_admission(judged: Judged) -> None:
+    """This one would be refused."""
+    verdict = judged(CONSTANT.replace("launch(", "launch(bias, "), task=task("x * 0 + 7"))
+    assert verdict.outcome is EvaluationOutcome.PLAN_ERROR
+    assert "bias" in verdict.findings[0].message
 
 
 @pytest.mark.gpu
