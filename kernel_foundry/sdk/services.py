@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.scratch import remove_leftovers, scratch_folder
 from kernel_foundry.sdk.fleet.fleet import Fleet
@@ -47,10 +48,18 @@ class Targets:
         """Return the targets of a gateway, which has all three at one address.
 
         Args:
-            address: `host:port`, or `host:port/application` for its evaluators alone.
+            address: `host:port`, or `host:port/application` for one application's evaluators.
+
+        Raises:
+            InvalidArgumentError: it is none.
         """
-        host, _, application = address.partition("/")
-        return cls(evaluator=f"{host}/{application or '*'}", archive=host, generator=host)
+        gateway, _, application = address.partition("/")
+        host, _, port = gateway.rpartition(":")
+        if not host or not port.isdigit():
+            raise InvalidArgumentError(
+                f"{address!r}: expected HOST:PORT or HOST:PORT/APPLICATION of a gateway", field="at"
+            )
+        return cls(evaluator=f"{gateway}/{application or '*'}", archive=gateway, generator=gateway)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kernel_foundry.cli.options import target_options
+from kernel_foundry.errors import InvalidArgumentError
 
 GATEWAY = {"evaluator": "gateway:50050/*", "archive": "gateway:50050", "generator": "gateway:50050"}
 
@@ -45,3 +46,9 @@ def test_what_is_said_nearer_counts(
     result = CliRunner().invoke(show, arguments)
     assert result.exit_code == 0, result.output
     assert json.loads(result.output) == GATEWAY | other
+
+
+@pytest.mark.parametrize("address", ["gateway", "unix:/run/s", ":1", "gateway:x", "gateway/h200"])
+def test_what_is_no_address_of_a_gateway_is_refused(address: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="HOST:PORT"):
+        CliRunner().invoke(show, ["--at", address], catch_exceptions=False)
