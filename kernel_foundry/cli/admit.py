@@ -113,10 +113,13 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
 
 
 def _show_workload(console: PrintableConsole, workload: WorkloadAdmission) -> None:
-    held_out = " (held out)" if workload.held_out else ""
+    if workload.held_out:  # never timed
+        text = f"{workload.workload} (held out): {workload.minimal_bytes:,} compulsory bytes"
+        console.print(text, highlight=False)
+        return
     bound, estimate = workload.traffic_bound_ns, workload.arithmetic_estimate_ns
     console.print(
-        f"{workload.workload}{held_out}: {workload.minimal_bytes:,} compulsory bytes, "
+        f"{workload.workload}: {workload.minimal_bytes:,} compulsory bytes, "
         f"traffic bound {duration(bound)}; {workload.flops:,} FLOPs, "
         f"arithmetic estimate {duration(estimate)} ({workload.arithmetic_unit})",
         highlight=False,

@@ -1,5 +1,6 @@
 """A task's check in place of the comparison: many answers are right, and all else is held to."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -253,7 +254,11 @@ def test_a_random_reference_is_admitted(judge: Judge) -> None:
     assert admission.refusals == ()
     assert any("looked_at() alone" in warning for warning in admission.warnings)
     assert not any(workload.value_ranges for workload in admission.workloads)
-    assert any(workload.is_generated for workload in admission.workloads)
+    generated = [workload for workload in admission.workloads if workload.is_generated]
+    assert generated
+    for workload in generated:
+        sizes = [4 * math.prod(tensor.shape) for tensor in workload.tensors]
+        assert workload.minimal_bytes == sum(sizes)  # its own, not those of the task's sizes
     compared = judge.admit(replace(task, compare=True), PEAKS)
     assert any("the reference is random" in refusal for refusal in compared.refusals)
 

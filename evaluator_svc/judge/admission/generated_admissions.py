@@ -84,6 +84,9 @@ def admissions_of_other_sizes(
     """
     first, facts = prepared[0], admitted[0]
 
+    def of_other_sizes(facts: WorkloadAdmission, item: PreparedWorkload) -> WorkloadAdmission:
+        return _of_other_sizes(facts, item, device, peaks)
+
     def loaded(ways: Sequence[Workload]) -> Iterator[PreparedWorkload]:
         items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
         return (i for i in items if i is not None and not changed_kinds((first, i)))
@@ -97,18 +100,18 @@ def admissions_of_other_sizes(
     compared = usual if task.compare else []
     known = find_generated_ranges(compared, ranges, tolerance, ADMISSION_SEEDS[0])
     found = [replace(w, value_ranges=known.get(w.workload, ())) for w in found]
-    found += _beside_largest(task, sizes, prepared, admitted, measured, prepare)
+    found += _beside_largest(task, sizes, prepared, admitted, measured, prepare, of_other_sizes)
     for ways in long_axis_workloads(task, sizes.groups):
         item = next((i for i in loaded(ways) if _is_telling(i, first)), None)
         if item is not None:
             factor = cancelling_factor(item.module, tolerance)
-            found.append(replace(_of_other_sizes(facts, item), tolerance_factor=factor))
+            found.append(replace(of_other_sizes(facts, item), tolerance_factor=factor))
     for spare in spare_workloads(sizes.groups):
         item = next(loaded([spare.workload]), None)
         if item is None and spare.is_near and first.sizes.set_bytes <= _BESIDE_BYTES[False]:
             item = _near(spare.workload, first, prepare)
         if item is not None:
-            found.append(replace(_of_other_sizes(facts, item), is_spare=True))
+            found.append(replace(of_other_sizes(facts, item), is_spare=True))
     # The same sizes may be had in two ways: the first counts.
     return tuple({w.workload: w for w in reversed(found)}.values())[::-1]
 
@@ -150,16 +153,24 @@ def _is_telling(item: PreparedWorkload, first: PreparedWorkload) -> bool:
     return all(n >= min(_LEAST_ELEMENTS, usual) for n, usual in zip(*outputs, strict=True))
 
 
-def _of_other_sizes(facts: WorkloadAdmission, item: PreparedWorkload) -> WorkloadAdmission:
+def _of_other_sizes(
+    facts: WorkloadAdmission, item: PreparedWorkload, device: DeviceSpec, peaks: Peaks
+) -> WorkloadAdmission:
     """Return a generated workload with the facts of another one that sizes do not change."""
+    own = workload_admission(item, None, device, peaks, [])
     return replace(
         facts,
-        workload=item.workload.name,
+        workload=own.workload,
         held_out=True,
-        tensors=item.tensors,
-        scalars=item.scalars,
+        tensors=own.tensors,
+        scalars=own.scalars,
         graph=(),
-        reference_bytes=item.sizes.reference_bytes,
+        flops=own.flops,
+        minimal_bytes=own.minimal_bytes,
+        traffic_bound_ns=own.traffic_bound_ns,
+        arithmetic_estimate_ns=own.arithmetic_estimate_ns,
+        arithmetic_unit=own.arithmetic_unit,
+        reference_bytes=own.reference_bytes,
         is_generated=True,
     )
 
@@ -171,6 +182,7 @@ def _beside_largest(
     admitted: Sequence[WorkloadAdmission],
     measured: Mapping[str, Sequence[Baseline]],
     prepare: Callable[[Workload], PreparedWorkload],
+    of_other_sizes: Callable[[WorkloadAdmission, PreparedWorkload], WorkloadAdmission],
 ) -> list[WorkloadAdmission]:
     """Return a workload beside the largest timed one, where that costs little.
 
@@ -187,5 +199,5 @@ def _beside_largest(
     for workload in beside_largest(task, sizes.groups):
         item = _near(workload, largest, prepare)
         if item is not None:
-            return [_of_other_sizes(facts, item)]
+            return [of_other_sizes(facts, item)]
     return []
