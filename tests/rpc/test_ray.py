@@ -167,6 +167,30 @@ def test_the_ingress_listens_for_its_host_alone(ray_address: str) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_ingress_that_another_command_has_opened_has_to_be_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cluster keeps the ingress that it has; what it would let in is said before it is used."""
+    import ray
+    from ray import serve
+
+    deployed: list[object] = []
+    monkeypatch.setattr(ray, "init", lambda **_: None)
+    monkeypatch.setattr(serve, "start", lambda **_: None)
+    monkeypatch.setattr(serve, "run", lambda application, **_: deployed.append(application))
+    with socket.socket() as ingress:
+        ingress.bind(("0.0.0.0", 0))
+        ingress.listen()
+        port = ingress.getsockname()[1]
+        with pytest.raises(InvalidArgumentError, match="--insecure"):
+            RayFleet("localhost:6379").up({"null": {"device": "null"}}, port)
+        assert not deployed
+        RayFleet("localhost:6379", is_open=True).up({"null": {"device": "null"}}, port)
+    assert len(deployed) == 1
+
+
+@pytest.mark.ray
 async def test_a_gateway_tells_the_applications_behind_it(ray_address: str) -> None:
     """So that one address is enough."""
     async with gateway_before(ray_address) as address:
