@@ -317,10 +317,16 @@ def test_gradients_are_the_references(fast: ModuleType, model: Any) -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
-def test_autocast_is_the_references(fast: ModuleType, model: Any) -> None:
+def test_autocast_is_the_references(
+    fast: ModuleType, model: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That is logged once."""
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        assert model(torch.randn(8, 48)).dtype is torch.bfloat16
+        for _ in range(2):
+            assert model(torch.randn(8, 48)).dtype is torch.bfloat16
     assert fast.stats()["last_reason"] == "autocast is on"
+    (record,) = caplog.records
+    assert "the reference ran in place of kernels: autocast is on" in record.getMessage()
 
 
 @pytest.mark.parametrize("is_deterministic", [True, False])

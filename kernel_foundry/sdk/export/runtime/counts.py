@@ -1,8 +1,11 @@
 """How often kernels ran, and how often the reference did in their place."""
 
 import collections
+import logging
 import threading
 from typing import Any, Final
+
+from kernel_foundry.sdk.export.runtime.task import TASK
 
 _MOST_REASONS: Final = 64
 
@@ -21,11 +24,18 @@ class Counts:
         self.last_reason = ""
 
     def reference(self, reason: str) -> None:
-        """Count a call of the reference."""
+        """Count a call of the reference; the first one is logged, since it is slow and right."""
         with self._lock:
+            is_first = not self.reasons
             known = reason in self.reasons or len(self.reasons) < _MOST_REASONS
             self.reasons[reason if known else "other reasons"] += 1
             self.last_reason = reason
+        if is_first:
+            logging.getLogger(__name__).warning(
+                "%s: the reference ran in place of kernels: %s (said once; stats() counts calls)",
+                TASK,
+                reason,
+            )
 
 
 counts: Final = Counts()
