@@ -33,6 +33,7 @@ from kernel_foundry.domain.task_limits import (
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.plan import LIBRARY_OPS, NO_LIBRARY
+from kernel_foundry.sdk.gradient_source import with_gradient
 from kernel_foundry.shown_value import shown
 from kernel_foundry.task_source import (
     missing_names,
@@ -48,6 +49,7 @@ _SHOWN: Final = 500
 """Characters of names in the text of an error."""
 SIDECAR_KEYS: Final = (
     "workloads",
+    "backward",
     "tolerance",
     "precision",
     "tf32",
@@ -170,6 +172,9 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
     for workload in workloads:
         if workload.tolerance and not (tolerance and workload.tolerance.is_within(tolerance)):
             raise _FieldError(f"workloads: {shown(workload.name)}: {WIDER_THAN_TASK}")
+    wanted = setting("backward", _backward, None)
+    if wanted is not None:
+        reference = with_gradient(reference, wanted, file_name=f"{name}.py")
     return Task(
         name=name,
         reference=reference,
@@ -340,6 +345,18 @@ def _constants(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise _FieldError(
             "constants: expected a list of inputs, parameters or buffers such as [mix], got"
+            f" {shown(value)}"
+        )
+    return tuple(dict.fromkeys(value))
+
+
+def _backward(value: Any) -> tuple[str, ...] | None:
+    """Return what gradients are wanted of, empty for all; None: of nothing."""
+    if isinstance(value, bool):
+        return () if value else None
+    if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
+        raise _FieldError(
+            "backward: expected true, false or a list of inputs and parameters such as [x], got"
             f" {shown(value)}"
         )
     return tuple(dict.fromkeys(value))

@@ -331,3 +331,14 @@ def test_a_torch_compile_that_fails_is_a_warning(compiling_judge: Judge) -> None
     assert admission.admitted
     assert any(warning.startswith("torch.compile: ") for warning in admission.warnings)
     assert [b.name for b in admission.workloads[0].baselines] == ["eager"]
+
+
+def test_an_input_of_one_number_is_admitted(judge: Judge) -> None:
+    """It has no axis whose parts could be left out."""
+    task = make_task(
+        "def forward(self, x, scale):\n    return x * scale",
+        inputs="[torch.randn(rows, cols), torch.rand(()) + 1]",
+    )
+    admission = judge.admit(task, PEAKS)
+    assert admission.refusals == ()
+    assert [t.shape for t in admission.workloads[0].tensors if t.name == "scale"] == [()]

@@ -202,6 +202,8 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("tolerance: {rtol: x, atol: 0}", "tolerance.rtol: expected a number"),
         ("least_bits: 40", "least_bits: expected bits from 1 to 24"),
         ("least_bits: true", "least_bits: expected bits from 1 to 24"),
+        ("backward: [1]", "backward: expected true, false or a list"),
+        ("backward: []", "backward: expected true, false or a list"),
         ("compare: maybe", "compare: expected true or false"),
         ("compare: false", "compare: without a comparison there has to be a check"),
         (

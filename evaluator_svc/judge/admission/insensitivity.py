@@ -165,7 +165,7 @@ def _idle_parts(swap: _InputSwap, idle: Sequence[str]) -> Iterator[str]:
         if name in idle or swap.has_same_input(index):
             continue
         shape = swap.draw().inputs[index].shape
-        for axis in sorted({0, len(shape) - 1} - {-1}):
+        for axis in sorted({0, len(shape) - 1}) if shape else ():
             for start, stop in _parts(shape[axis]):
                 if time.monotonic() > swap.deadline:
                     return

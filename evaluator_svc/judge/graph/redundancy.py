@@ -8,6 +8,7 @@ on every ordinary draw and is needed all the same, so what gives back is tried o
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -184,7 +185,9 @@ def _observe(
     """Return the operators, and what was seen of them on each set's inputs, all with `state`."""
     runs, nodes = [], []
     for drawn in sets:
-        module = program.module()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch about constants of a gradient's graph
+            module = program.module()
         assert isinstance(module, fx.GraphModule)
         _set_state(module, state)
         observer = _Observer(module)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import cached_property
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator_svc.judge.inputs.defined_values import DefinedValues
 from evaluator_svc.judge.inputs.input_set import InputSet
@@ -26,6 +25,7 @@ from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.inputs.weight_part import WeightPart
 from evaluator_svc.judge.memory.layout import lay_out
 from evaluator_svc.judge.memory.peak import torch_peak
+from evaluator_svc.judge.reference.flop_count import FlopCount
 from evaluator_svc.judge.reference.formats import narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses, asks_of_floats
@@ -92,7 +92,7 @@ class PreparedWorkload:
         sample = self.input_set(PREPARATION_SEED)
         with (
             torch_peak(device) as peak,
-            FlopCounterMode(display=False) as flops,
+            FlopCount() as flops,
             OperatorLog() as computed,
         ):
             outputs = sample.run()

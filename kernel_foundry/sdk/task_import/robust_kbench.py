@@ -34,6 +34,10 @@ from kernel_foundry.shown_value import shown
 _MODULE: Final = "func_forward.py"
 _SETTINGS: Final = "config_forward.json"
 _BACKWARD: Final = "func_backward.py"
+_BACKWARD_SETTINGS: Final = "config_backward.json"
+_SAVED: Final = (
+    "AutogradFunction: kernels get the inputs and the gradient of the result, and no saved tensors"
+)
 _PARTS: Final = ("init", "input", "shared")
 
 
@@ -43,33 +47,38 @@ def is_robust_kbench(files: SuiteFiles) -> bool:
 
 
 def read_robust_kbench(files: SuiteFiles) -> Iterator[ImportEntry]:
-    """Return the entries of each folder: its forward pass, one for each group of settings."""
-    for path in files.named(_MODULE):
-        name = _name(files, path)
+    """Return the entries of each folder: forward and backward, one for each group of settings."""
+    for path in (*files.named(_MODULE), *files.named(_BACKWARD)):
+        is_backward = PurePosixPath(path).name == _BACKWARD
+        name = _name(files, path) + "_backward" * is_backward
         try:
-            yield from _entries(files, path, name)
+            yield from _entries(files, path, name, is_backward=is_backward)
         except NotRepresentableError as error:
             yield ImportEntry(source=path, name=name, reason=str(error))
-    for path in files.named(_BACKWARD):
-        reason = "a backward pass: a task's reference has no saved tensors to be given"
-        yield ImportEntry(source=path, name=f"{_name(files, path)}_backward", reason=reason)
 
 
 def _name(files: SuiteFiles, path: str) -> str:
     return "_".join(PurePosixPath(path).parts[-3:-1]) or files.name
 
 
-def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[ImportEntry]:
+def _entries(
+    files: SuiteFiles, path: str, name: str, *, is_backward: bool
+) -> Iterator[ImportEntry]:
     text = files.text(path)
     check_reference(text, path)
     call = _Call(parsed(text, path))
-    settings = [ImportSetting(values=call.flat(*one)) for one in _settings(files, path)]
+    config = _BACKWARD_SETTINGS if is_backward else _SETTINGS
+    settings = [ImportSetting(values=call.flat(*one)) for one in _settings(files, path, config)]
     for number, group in enumerate(setting_groups(settings, splits=_may_change_weights), 1):
         yield ImportEntry(
             source=path if number == 1 else f"{path}, settings {number}",
             name=name if number == 1 else f"{name}_{number}",
             reference=call.text_for(text, group),
-            settings={"workloads": call.renamed(group)} if group.workloads else {},
+            settings={
+                **({"workloads": call.renamed(group)} if group.workloads else {}),
+                **({"backward": True} if is_backward else {}),
+            },
+            notes=(_SAVED,) if is_backward else (),
         )
 
 
@@ -78,21 +87,21 @@ def _may_change_weights(name: str, value: object) -> bool:
     return name.startswith("init ") and isinstance(value, bool)
 
 
-def _settings(files: SuiteFiles, path: str) -> list[tuple[dict[str, Any], ...]]:
-    """What each setting gives, as (init, input, shared): the single ones first."""
-    config = files.json(files.beside(path, _SETTINGS))
+def _settings(files: SuiteFiles, path: str, name: str) -> list[tuple[dict[str, Any], ...]]:
+    """What each setting of a file gives, as (init, input, shared): the single ones first."""
+    config = files.json(files.beside(path, name))
     if not isinstance(config, dict):
-        raise NotRepresentableError(f"{_SETTINGS}: expected an object, got {shown(config)}")
+        raise NotRepresentableError(f"{name}: expected an object, got {shown(config)}")
     found: list[tuple[dict[str, Any], ...]] = []
     for kind in ("single", "multi"):
         if not any(key.startswith(f"{kind}_") for key in config):
             continue
         parts = [_part(config, f"{kind}_{part}_configs") for part in _PARTS]
         if len(parts[0]) * len(parts[1]) * len(parts[2]) + len(found) > MOST_SETTINGS:
-            raise NotRepresentableError(f"{_SETTINGS}: more than {MOST_SETTINGS} settings")
+            raise NotRepresentableError(f"{name}: more than {MOST_SETTINGS} settings")
         found += itertools.product(*parts)
     if not found:
-        raise NotRepresentableError(f"{_SETTINGS}: no settings")
+        raise NotRepresentableError(f"{name}: no settings")
     return found
 
 

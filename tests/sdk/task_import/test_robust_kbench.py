@@ -106,10 +106,33 @@ def test_settings_that_may_change_weights_are_tasks_of_their_own(
     assert f"eps={values[1]!r}" in (tmp_path / "out/tasks_scale_3.py").read_text()
 
 
-def test_a_backward_pass_is_named_with_its_reason(tmp_path: Path) -> None:
+def test_a_backward_pass_becomes_a_task_of_its_own(tmp_path: Path) -> None:
+    """Its reference is the gradient by autograd, at the settings of the backward pass."""
+    backward = {
+        "tasks/scale/func_backward.py": MODULE,
+        "tasks/scale/config_backward.json": json.dumps(CONFIG),
+    }
+    suite = imported(tmp_path, {**_suite(CONFIG), **backward})
+    assert reasons(suite) == {}
+    assert [done.task for done in suite.imported] == ["tasks_scale", "tasks_scale_backward"]
+    assert "no saved tensors" in suite.imported[1].notes[0]
+    task = read_task(tmp_path / "out/tasks_scale_backward.py")
+    assert len(task.workloads) == len(read_task(tmp_path / "out/tasks_scale.py").workloads)
+    module = TaskModule(task, task.workloads[0], torch.device("cpu"))
+    x, given = module.input_values(seed=1)
+    found = module.model(x, given)
+    x.requires_grad_()
+    weight = module.model.weight.requires_grad_()
+    wanted = torch.autograd.grad(
+        x / (x.abs().mean(-1, keepdim=True) + 1e-5) * weight, (x, weight), given
+    )
+    torch.testing.assert_close(tuple(found), wanted)
+
+
+def test_a_backward_pass_without_settings_is_named_with_its_reason(tmp_path: Path) -> None:
     suite = imported(tmp_path, {**_suite(CONFIG), "tasks/scale/func_backward.py": MODULE})
     assert len(suite.imported) == 1
-    assert "backward pass" in reasons(suite)["tasks/scale/func_backward.py"]
+    assert "config_backward.json" in reasons(suite)["tasks/scale/func_backward.py"]
 
 
 @pytest.mark.parametrize(
