@@ -43,6 +43,13 @@ def test_the_derivation_and_redundant_work_are_shown_and_kept() -> None:
     assert from_json(Admission, to_json(ADMISSION)) == ADMISSION
 
 
+def test_a_task_without_a_comparison_has_no_tolerance() -> None:
+    unused = ToleranceDerivation(source="check", noise=0.0, safety=1.0, floor=5e-5, ceiling=5e-5)
+    shown = io.StringIO()
+    _show(Console(file=shown, width=1000), replace(ADMISSION, derivation=unused))
+    assert "tolerance: none, a check of the task's own" in shown.getvalue()
+
+
 def test_names_of_workloads_and_of_tensors_are_whole_at_80_columns() -> None:
     name, tensor = "batch=2048,channels=4096,height=224,width=224", "encoder_layers_11_" + "x" * 90
     held = NamedTensor(name=tensor, role=TensorRole.INPUT, dtype="float32", shape=(1,))

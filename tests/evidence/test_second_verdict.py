@@ -97,3 +97,5 @@ def test_what_makes_a_task_unusual_is_told(key: Ed25519PrivateKey) -> None:
     assert found["task setting least_bits"].startswith("4, ")
     assert "trivial answers" in found["task setting admit_degenerate"]
     assert found["task setting constants"].startswith("x:")
+    alone = lines(check="is_fine", compare=False)
+    assert "nothing else tells which outputs are right" in alone["task setting check"]

@@ -117,6 +117,14 @@ def test_timed_calls_are_looked_at_too(judge: Judge) -> None:
     assert wrong.checks[0].result is CheckResult.FAILED
 
 
+def test_timed_calls_of_which_the_check_tells_nothing_are_skipped(judge: Judge) -> None:
+    """It refuses the reference's own outputs on what it was not called with before."""
+    check = "looked_at.calls = getattr(looked_at, 'calls', 0) + 1\n    return looked_at.calls <= 3"
+    kept = timed(judge, check, lambda x: -3 * x)
+    assert not kept.verdict.is_wrong
+    assert kept.verdict.checks[0].result is CheckResult.SKIPPED
+
+
 def test_outputs_have_to_follow_changed_inputs(judge: Judge, drawn: Drawn) -> None:
     runner = drawn(task_with(SIGN_FREE))
     runner.run(lambda x: -3 * x, "x")

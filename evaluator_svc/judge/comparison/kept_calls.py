@@ -32,7 +32,7 @@ from evaluator_svc.messages.call_draws import call_draws
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.judge import KeptClaim, PrecisionReply
 from evaluator_svc.messages.measurement import KeptOutput
-from kernel_foundry.domain.check import CheckKind
+from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import effective_bits
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry_native import _core as native
@@ -93,7 +93,12 @@ def compare_kept(
         kind=CheckKind.TIMED_OUTPUTS,
     )
     if answers:
-        check = replace(check, note=f"by {task.check}() of the task: {told(answers)}")
+        is_silent = not verdict.is_wrong and not any(a.call_count for a in answers)
+        check = replace(
+            check,
+            result=CheckResult.SKIPPED if is_silent else check.result,
+            note=f"by {task.check}() of the task: {told(answers)}",
+        )
     return KeptCalls(verdict=replace(verdict, checks=(check,)), agreements=tuple(agreements))
 
 
