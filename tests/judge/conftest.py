@@ -34,7 +34,7 @@ def compiling_judge(request: pytest.FixtureRequest) -> Judge:
 
 def _judge(kind: str, **settings: Any) -> Judge:
     threads = len(os.sched_getaffinity(0))
-    return Judge(_KINDS[kind], threads=threads, baseline_seconds=0.1, **settings)
+    return Judge(_KINDS[kind], threads=threads, baseline_seconds=0.02, **settings)
 
 
 @pytest.fixture

@@ -63,14 +63,14 @@ def between(task: Task) -> Judge:
     elements = rows * cols
     tensors = (named(TensorRole.INPUT, elements), named(TensorRole.OUTPUT, elements))
     memory_bytes = math.ceil(1.2 * (lean_need(sizes(*tensors), pool_bytes=0).bytes))
-    return Judge(replace(DEVICE, memory_bytes=memory_bytes), threads=1, baseline_seconds=0.1)
+    return Judge(replace(DEVICE, memory_bytes=memory_bytes), threads=1, baseline_seconds=0.02)
 
 
 @pytest.mark.slow
 def test_a_large_workload_is_admitted_like_a_small_one() -> None:
     task = make_task(SOFTMAX)
     admission = between(task).admit(task, PEAKS)
-    usual = Judge(DEVICE, threads=1, baseline_seconds=0.1).admit(task, PEAKS)
+    usual = Judge(DEVICE, threads=1, baseline_seconds=0.02).admit(task, PEAKS)
 
     assert (admission.refusals, admission.warnings) == ((), ())
     assert admission.tolerance == usual.tolerance

@@ -178,7 +178,7 @@ class Session:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.setattr(gc, "collect", lambda: 0)  # half a second each time
-    return Judge(DEVICE, threads=1, baseline_seconds=0.1)
+    return Judge(DEVICE, threads=1, baseline_seconds=0.02)
 
 
 def finish(judge: Judge, work: Callable[[Session], None], *args: Any) -> Session:

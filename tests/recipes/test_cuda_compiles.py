@@ -56,8 +56,9 @@ def _example(name: str) -> ModuleType:
     return module
 
 
-def _example_recipe(name: str) -> tuple[Recipe, nn.Module, tuple[torch.Tensor, ...]]:
+def _example_recipe(name: str, **sizes: int) -> tuple[Recipe, nn.Module, tuple[torch.Tensor, ...]]:
     module = _example(name)
+    vars(module).update(sizes)
     model = module.Model(*module.get_init_inputs()).eval()
     inputs = tuple(module.get_inputs())
     return cuda_recipe(model, inputs), model, inputs
@@ -96,19 +97,19 @@ def test_what_is_kept_in_shared_memory_lands_where_it_is_expected(
 
 
 @pytest.mark.parametrize(
-    ("name", "operator"),
+    ("name", "operator", "sizes"),
     [
-        ("causal_attention", "split"),
-        ("conv_relu_pool", "conv2d"),
-        ("gru", "zeros"),
-        ("residual_block", "conv2d"),
+        ("causal_attention", "split", {"length": 16}),
+        ("conv_relu_pool", "conv2d", {}),
+        ("gru", "zeros", {"length": 4}),
+        ("residual_block", "conv2d", {}),
     ],
 )
 def test_examples_that_are_not_covered_are_refused_with_the_reason(
-    name: str, operator: str
+    name: str, operator: str, sizes: dict[str, int]
 ) -> None:
     with pytest.raises(RecipeUnsupported, match=operator):
-        _example_recipe(name)
+        _example_recipe(name, **sizes)
 
 
 def _neighbours(recipe: Recipe) -> tuple[Genome, ...]:
@@ -145,7 +146,7 @@ def test_random_genomes_of_products_compile(hopper_compiler: Any, name: str) -> 
         if name == "linear_residual":
             inputs += (torch.randn(rows, cols),)
         recipe = cuda_recipe(model, inputs)
-        for _ in range(3):
+        for _ in range(2):
             _build(
                 hopper_compiler, bind(recipe, draw(recipe.family, recipe.genes, rng), model, inputs)
             )
