@@ -45,13 +45,13 @@ def {init_with_names}(self, *arguments, **keywords):
     self._trained = tuple(name for name, value in self.named_parameters() if value.requires_grad)
 
 
-def {gradient}(self, {arguments}{grad}):
-    """Gradients of a loss: {order}.
+def {gradient}(self{arguments}, {grad}):
+    """Gradients of a loss by inputs of floats, then by trained parameters, in their order.
 
     `{grad}` is its gradient by what the module gives (a list where that is several tensors).
     """
     if {grad} is None:
-        return {forward_of_model}(self, {arguments})
+        return {forward_of_model}(self{arguments})
     given = {{{mapping}}}
     weights = dict(self.named_parameters())
     wanted = {wanted!r} or (*given, *self._trained)
@@ -130,12 +130,11 @@ def with_gradient(text: str, wanted: Sequence[str] = (), *, file_name: str) -> s
         isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs" for n in tree.body
     )
     parts = {
-        "arguments": "".join(f"{name}, " for name in names),
+        "arguments": "".join(f", {name}" for name in names),
         "mapping": ", ".join(f'"{name}": {name}' for name in names),
         "grad": _free("grad_out", text),
         "init": "*get_init_inputs()" if has_init else "",
         "wanted": tuple(wanted),
-        "order": "by inputs of floats, then by trained parameters, in the order that they have",
     }
     return text.rstrip() + "\n" + _ADDED.format(**free, **parts)
 
