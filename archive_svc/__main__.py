@@ -6,13 +6,13 @@ from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from kernel_foundry import paths
 from kernel_foundry.rpc.metrics import Metrics
-from kernel_foundry.rpc.process import child_option, run, service_options
+from kernel_foundry.rpc.process import child_option, listen_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S, serve
 
 
 @click.command()
-@click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
+@listen_option(50052)
 @click.option(
     "--store", default=paths.store_url, show_default="runs.db in the data folder", help="URL."
 )
@@ -34,4 +34,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="kfoundry serve archive")

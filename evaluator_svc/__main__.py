@@ -12,13 +12,13 @@ from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.rpc.metrics import Metrics
-from kernel_foundry.rpc.process import child_option, run, service_options
+from kernel_foundry.rpc.process import child_option, listen_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S, serve
 
 
 @click.command()
-@click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
+@listen_option(50051)
 @click.option(
     "--device",
     "device_kinds",
@@ -60,4 +60,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="kfoundry serve evaluator")

@@ -9,13 +9,13 @@ from generator_svc.experience_service import experience_service
 from generator_svc.service import generator_service
 from kernel_foundry import paths
 from kernel_foundry.rpc.metrics import Metrics
-from kernel_foundry.rpc.process import child_option, run, service_options
+from kernel_foundry.rpc.process import child_option, listen_option, run, service_options
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import GRACE_S, serve
 
 
 @click.command()
-@click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
+@listen_option(50053)
 @click.option(
     "--store",
     "store_url",
@@ -62,4 +62,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="kfoundry serve generator")

@@ -10,16 +10,27 @@ from pathlib import Path
 import click
 
 from kernel_foundry.cli.output import print_text
+from kernel_foundry.rpc.address import LAST_PORT, check_address
 
 _SERVICES = ("evaluator", "archive", "generator")
 _FIRST_PORT = 50051
 _GATEWAY = "gateway"
-_GATEWAY_PORT = 50050
-_LAST_PORT = 65535
+_HELP = "--help"
 _UNIX = "unix:"
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+class _ServeCommand(click.Command):
+    """Leaves --help to the service, where one is named."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Read the arguments; does not return from a service's --help."""
+        service = arguments[0] if arguments else ""
+        if service in (*_SERVICES, _GATEWAY) and _HELP in arguments:
+            os.execv(sys.executable, _arguments(service, "", (_HELP,)))
+        return super().parse_args(context, arguments)
+
+
+@click.command(cls=_ServeCommand, context_settings={"ignore_unknown_options": True})
 @click.argument("service", type=click.Choice([*_SERVICES, "all", _GATEWAY]))
 @click.option(
     "--listen",
@@ -34,7 +45,7 @@ _UNIX = "unix:"
 def command(service: str, listen: str, options: tuple[str, ...]) -> int:
     """Run SERVICE until SIGTERM or Ctrl-C, then stop gracefully.
 
-    OPTIONS go to the service; `kfoundry serve evaluator -- --help` lists them. Health and
+    OPTIONS go to the service; `kfoundry serve evaluator --help` lists them. Health and
     reflection are on, so grpcurl and other tools can look around. An address that other machines
     reach needs TLS and tokens, or --insecure: docs/access.md.
 
@@ -45,9 +56,7 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
     kfoundry serve gateway --ingress localhost:9000 --archive localhost:50052
     """  # noqa: D301  a backspace keeps click from joining the lines
     if service != "all":
-        is_gateway = service == _GATEWAY
-        port = _GATEWAY_PORT if is_gateway else _FIRST_PORT + _SERVICES.index(service)
-        arguments = _arguments(service, listen or f"localhost:{port}", options)
+        arguments = _arguments(service, listen, options)
         os.execv(sys.executable, arguments)  # the service gets our signals directly
     if options:
         raise click.UsageError(
@@ -61,20 +70,17 @@ def _addresses(listen: str) -> dict[str, str]:
         folder = Path(listen.removeprefix(_UNIX))
         folder.mkdir(parents=True, exist_ok=True)
         return {service: f"{_UNIX}{folder / service}.sock" for service in _SERVICES}
-    host, _, port = (listen or f"localhost:{_FIRST_PORT}").rpartition(":")
-    last = _LAST_PORT - len(_SERVICES) + 1
-    if not host or not port.isdigit() or not 0 < int(port) <= last:
-        raise click.BadParameter(
-            f"{listen!r}: expected HOST:PORT with a port from 1 to {last} (the three services take "
-            "it and the next two), or unix:/PATH with a folder for their sockets",
-            param_hint="--listen",
-        )
+    address = listen or f"localhost:{_FIRST_PORT}"
+    # The three services take it and the next two.
+    check_address(address, "--listen", first_port=1, last_port=LAST_PORT - len(_SERVICES) + 1)
+    host, _, port = address.rpartition(":")
     return {service: f"{host}:{int(port) + i}" for i, service in enumerate(_SERVICES)}
 
 
 def _arguments(service: str, listen: str, options: tuple[str, ...]) -> list[str]:
     module = "kernel_foundry.rpc.gateway" if service == _GATEWAY else f"{service}_svc"
-    return [sys.executable, "-m", module, "--listen", listen, *options]
+    where = ("--listen", listen) if listen else ()
+    return [sys.executable, "-m", module, *where, *options]
 
 
 def _serve_all(addresses: dict[str, str]) -> int:

@@ -48,7 +48,8 @@ def command() -> None:
     type=click.Choice([role.name.lower() for role in Role]),
     default=Role.RUN.name.lower(),
     show_default=True,
-    help="read looks, run also judges, proposes and records, admin also deletes.",
+    help="read looks; run also judges, proposes, and makes and changes runs of its own; admin also "
+    "changes those of others.",
 )
 @click.option("--days", type=click.FloatRange(0, 3650), default=90.0, show_default=True)
 @click.option(
@@ -80,7 +81,10 @@ def create(
     priority: int,
     tokens: Path,
 ) -> int:
-    """Make a token for NAME and print it. It is shown once; only its hash is kept.
+    """Make a token for NAME and print it, alone on standard output.
+
+    It is shown once; only its hash is kept. Its id, its end and the file are said on standard
+    error.
 
     Quotas are of NAME on each host, whichever of its tokens is used: see docs/access.md.
 
@@ -88,7 +92,8 @@ def create(
     kfoundry token create ada --role run --days 30
     kfoundry token create bob --evaluations 5000 --usd 20 --at-once 2
     """  # noqa: D301  a backspace keeps click from joining the lines
-    text = TokenFile(tokens).create(
+    file = TokenFile(tokens)
+    text = file.create(
         name,
         Role[role.upper()],
         days,
@@ -96,6 +101,12 @@ def create(
         usd=usd,
         at_once=at_once,
         priority=priority,
+    )
+    token = next(token for token in file.tokens() if text.startswith(f"kf_{token.id}_"))
+    print_text(
+        f"token {token.id} of {token.name}, role {token.role}, until {_until(token)}, is in"
+        f" {tokens}",
+        err=True,
     )
     print_text(text)
     return 0
@@ -121,14 +132,13 @@ def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
         return 0
     table = Table("id", "name", "role", "expires", "evaluations", "USD", "at once", "priority", "")
     for token in found:
-        until = datetime.datetime.fromtimestamp(token.expires_unix_s, datetime.UTC)
         revoked = "revoked" if token.is_revoked else ""
         evaluations, usd = token.most_evaluations, token.most_usd
         table.add_row(
             token.id,
             token.name,
             token.role,
-            f"{until:%Y-%m-%d %H:%M} UTC",
+            _until(token),
             "" if evaluations is None else f"{used[token.name].evaluations} of {evaluations}",
             "" if usd is None else f"{used[token.name].usd:.2f} of {usd:.2f}",
             "" if token.most_at_once is None else str(token.most_at_once),
@@ -169,6 +179,11 @@ def reset(name: str, tokens: Path, usage: Path | None) -> int:
         counted.reset(name)
     print_text(f"the usage of {name} is counted from zero", err=True)
     return 0
+
+
+def _until(token: Token) -> str:
+    until = datetime.datetime.fromtimestamp(token.expires_unix_s, datetime.UTC)
+    return f"{until:%Y-%m-%d %H:%M} UTC"
 
 
 def _usage_file(tokens: Path, usage: Path | None) -> UsageFile:

@@ -51,12 +51,21 @@ class AuditLog:
                     f"the audit log {path} cannot be written: {error.strerror}", field="audit_log"
                 ) from error
 
-    def note(self, *, who: str, method: str, request_id: str, outcome: str) -> None:
-        """Add a line."""
+    def note(self, *, who: str, peer: str, method: str, request_id: str, outcome: str) -> None:
+        """Add a line.
+
+        Args:
+            who: Name and id of the caller's token; "" where none is known.
+            peer: Address that the call came from, as gRPC writes it.
+            method: Full name.
+            request_id: Of the request; "" for none.
+            outcome: Name of the call's status.
+        """
         line = json.dumps(
             {
                 "unix_s": round(time.time(), 3),
                 "who": who,
+                "peer": peer,
                 "method": method,
                 "request_id": request_id[:_LONGEST_ID],
                 "outcome": outcome,
@@ -105,12 +114,14 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         if tokens is None:
             return self._noted(handler, method, token, ANYBODY, lambda: None)
         try:
-            token = tokens.bearer(shown, role)
+            token = tokens.bearer(shown)
+            token.check_role(role)
         except KernelFoundryError as error:
-            self._audit.note(who="", method=method, request_id="", outcome=error.code.name)
-            return _refusing(error, method)
+            return self._refusing(error, method, token)
         user = _user(token, handler_call_details)
-        return self._noted(handler, method, token, user, lambda: tokens.bearer(shown, role))
+        return self._noted(
+            handler, method, token, user, lambda: tokens.bearer(shown).check_role(role)
+        )
 
     def _noted(
         self,
@@ -129,11 +140,14 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             user: The same for the service.
             check: Raises once the caller may call no longer: a stream may outlive a token.
         """
-        who = "" if token is None else f"{token.name} ({token.id})"
 
-        def note(request: Any, outcome: str) -> None:
+        def note(request: Any, context: Any, outcome: str) -> None:
             self._audit.note(
-                who=who, method=method, request_id=_request_id(request), outcome=outcome
+                who=_who(token),
+                peer=context.peer(),
+                method=method,
+                request_id=_request_id(request),
+                outcome=outcome,
             )
 
         async def unary(request: Any, context: Any) -> Any:
@@ -151,7 +165,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                 outcome = code_name(context.code())
                 raise
             finally:
-                note(request, outcome)
+                note(request, context, outcome)
             return answer
 
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -172,11 +186,31 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                 outcome = code_name(context.code())
                 raise
             finally:
-                note(request, outcome)
+                note(request, context, outcome)
 
         answering: Any = handler.unary_unary
         streaming: Any = handler.unary_stream or handler.stream_stream
         return wrapped(handler, unary, stream)
+
+    def _refusing(self, error: KernelFoundryError, method: str, token: Token | None) -> "_Handler":
+        """A handler for any method that reads nothing, notes the call and answers with the error.
+
+        As a stream of requests: of any other kind a request is received whole before the handler is
+        asked, tens of megabytes of whom nobody knows.
+        """
+
+        async def refuse(_requests: Any, context: Any) -> AsyncIterator[Any]:
+            self._audit.note(
+                who=_who(token),
+                peer=context.peer(),
+                method=method,
+                request_id="",
+                outcome=error.code.name,
+            )
+            await abort(context, error, method)
+            yield  # never reached: it makes this a stream
+
+        return grpc.stream_stream_rpc_method_handler(refuse)
 
     @contextlib.contextmanager
     def _within_quotas(
@@ -190,18 +224,8 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             yield call.answered
 
 
-def _refusing(error: KernelFoundryError, method: str) -> "_Handler":
-    """A handler for any method that reads nothing and answers with the error.
-
-    As a stream of requests: of any other kind a request is received whole before the handler is
-    asked, tens of megabytes of whom nobody knows.
-    """
-
-    async def refuse(_requests: Any, context: Any) -> AsyncIterator[Any]:
-        await abort(context, error, method)
-        yield  # never reached: it makes this a stream
-
-    return grpc.stream_stream_rpc_method_handler(refuse)
+def _who(token: Token | None) -> str:
+    return "" if token is None else f"{token.name} ({token.id})"
 
 
 def _request_id(request: Any) -> str:

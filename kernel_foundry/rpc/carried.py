@@ -30,6 +30,9 @@ class CallContext(Protocol):
     def invocation_metadata(self) -> Any:
         """Return pairs of key and value."""
 
+    def peer(self) -> str:
+        """Return the address that the call came from."""
+
     def code(self) -> Any:
         """Return the status code that was set."""
 
@@ -202,6 +205,7 @@ class _Context:
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self.code = context.code
+        self.peer = context.peer
         self.invocation_metadata = context.invocation_metadata
 
     async def abort(

@@ -15,11 +15,14 @@ from kernel_foundry.errors import (
     DeadlineExceededError,
     KernelFoundryError,
     MalformedAnswerError,
+    ServiceUnavailableError,
 )
+from kernel_foundry.rpc.address import check_address
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.security import ClientSecurity, is_unix
 from kernel_foundry.rpc.status import from_rpc_error
+from kernel_foundry.rpc.tls_probe import speaks_tls
 from kernel_foundry.tracing import trace_headers
 
 Request = TypeVar("Request")
@@ -96,11 +99,18 @@ class Connection:
         target: `unix:/path`, `host:port`, or `host:port/application` of an ingress that has
             several.
         options: Deadlines and retries.
+
+    Raises:
+        InvalidArgumentError: it is no such target, or what the environment says of TLS, tokens and
+            priority cannot be used for it.
     """
 
     def __init__(self, target: str, options: CallOptions) -> None:
         security = ClientSecurity.from_environment()
         address, application = split_target(target)
+        check_address(address, "target", first_port=1)
+        self._address = address
+        self._uses_tls = security.ca is not None
         chosen = ((APPLICATION_KEY, application),) if application else ()
         self._metadata = (*security.metadata(address), *chosen)
         self._channel = security.channel(address, CLIENT_OPTIONS)
@@ -111,7 +121,10 @@ class Connection:
 
     async def quick(self, method: _Method[Request, Response], request: Request) -> Response:
         """Return the answer of a method that takes no work and may be repeated."""
-        return await self._repeat(method, request, self._options.quick_deadline_s)
+        try:
+            return await self._repeat(method, request, self._options.quick_deadline_s)
+        except ServiceUnavailableError as error:
+            raise await self._explained(error) from error.__cause__
 
     async def work(
         self, method: _Method[Request, Response], request: Request, *, repeatable: bool
@@ -124,7 +137,10 @@ class Connection:
             repeatable: Whether it may be tried again, because this request is idempotent.
         """
         call = self._repeat if repeatable else self._once
-        return await call(method, request, self._options.work_deadline_s)
+        try:
+            return await call(method, request, self._options.work_deadline_s)
+        except ServiceUnavailableError as error:
+            raise await self._explained(error) from error.__cause__
 
     async def stream(
         self, method: _StreamMethod[Request, Response], request: Request, *, timeout_s: float | None
@@ -143,7 +159,7 @@ class Connection:
             async for response in call:
                 yield self._checked(response)
         except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error, self._target) from error
+            raise await self._explained(from_rpc_error(error, self._target)) from error
         finally:
             call.cancel()  # without effect once it has ended
 
@@ -183,6 +199,27 @@ class Connection:
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._target) from error
         return self._checked(response)
+
+    async def _explained(self, error: KernelFoundryError) -> KernelFoundryError:
+        """The error of a call; with what to do where one side wants TLS and the other does not.
+
+        gRPC says "Socket closed" then.
+        """
+        is_of_transport = isinstance(error, ServiceUnavailableError) and (
+            error.metadata.get("target") == self._target  # otherwise a service said it
+        )
+        if not is_of_transport or is_unix(self._address):
+            return error
+        wants_tls = await speaks_tls(self._address)
+        if wants_tls is None or wants_tls == self._uses_tls:
+            return error
+        advice = (
+            "this port wants TLS: set KERNEL_FOUNDRY_TLS_CA to the authority of its certificate"
+            if wants_tls
+            else "this port has no TLS: unset KERNEL_FOUNDRY_TLS_CA, or give the service"
+            " --tls-cert and --tls-key"
+        )
+        return ServiceUnavailableError(f"{error.message}; {advice}", **error.metadata)
 
     def _checked(self, response: Response) -> Response:
         if isinstance(response, MalformedMessage):

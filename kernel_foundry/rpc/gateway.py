@@ -11,11 +11,12 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as evaluator_pb2
 from kernel_foundry.generator.v1 import experience_service_pb2 as experience_pb2
 from kernel_foundry.generator.v1 import generator_service_pb2 as generator_pb2
+from kernel_foundry.rpc.address import check_address
 from kernel_foundry.rpc.applications import LIST_APPLICATIONS
 from kernel_foundry.rpc.connection import CLIENT_OPTIONS
 from kernel_foundry.rpc.forwarding import forwarding_service
 from kernel_foundry.rpc.metrics import Metrics
-from kernel_foundry.rpc.process import child_option, run, service_options
+from kernel_foundry.rpc.process import child_option, listen_option, run, service_options
 from kernel_foundry.rpc.security import ClientSecurity, ServerSecurity, is_loopback, is_unix
 from kernel_foundry.rpc.server import GRACE_S, Service, serve
 
@@ -26,7 +27,7 @@ _EXPERIENCE: Final = experience_pb2.DESCRIPTOR.services_by_name["ExperienceServi
 
 
 @click.command()
-@click.option("--listen", required=True, help="host:port; port 0 takes a free one.")
+@listen_option(50050)
 @click.option(
     "--ingress",
     default="",
@@ -69,10 +70,12 @@ def gateway_services(
     """Yield the services of a gateway, those whose address is given.
 
     Raises:
-        InvalidArgumentError: tokens would travel readable to another machine, or the service there
-            would not ask for them; or a file of `KERNEL_FOUNDRY_TLS_…` cannot be read.
+        InvalidArgumentError: that is no address, tokens would travel readable to another machine,
+            or the service there would not ask for them; or a file of `KERNEL_FOUNDRY_TLS_…` cannot
+            be read.
     """
     if ingress:
+        check_address(ingress, "--ingress", first_port=1)
         if not is_loopback(ingress):
             raise InvalidArgumentError(
                 f"--ingress {ingress}: Ray's ingress has no TLS; run the gateway on one of its"
@@ -99,8 +102,9 @@ def _check(target: str, client: ClientSecurity) -> None:
             " localhost:PORT",
             field="target",
         )
+    check_address(target, "target", first_port=1)
     client.check_private(target)
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="kfoundry serve gateway")

@@ -3,6 +3,8 @@
 The same for a server of ours and for methods whose calls somebody else's server carries.
 """
 
+import logging
+
 import grpc
 
 from kernel_foundry.rpc.access import AccessInterceptor, AuditLog
@@ -14,6 +16,8 @@ from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.tokens import TokenFile
 from kernel_foundry.rpc.usage_file import UsageFile
 from kernel_foundry.tracing import is_tracing
+
+_log = logging.getLogger(__name__)
 
 
 class Guards:
@@ -42,6 +46,13 @@ class Guards:
         tokens = TokenFile(security.tokens) if security.tokens and asks_for_tokens else None
         if tokens is not None:
             tokens.tokens()  # a file that is none is said now, not to the first caller
+            if security.tokens and not security.tokens.exists():
+                _log.warning(
+                    "there is no %s: nobody is let in until"
+                    " `kfoundry token create NAME --tokens %s` makes it",
+                    security.tokens,
+                    security.tokens,
+                )
         self._audit = AuditLog(security.audit_log)
         self._quotas: Quotas | None = None
         if security.tokens and tokens and keeps_quotas:

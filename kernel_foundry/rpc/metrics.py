@@ -12,7 +12,8 @@ from typing import Any, Final
 from kernel_foundry.common.v1.evaluation_pb2 import EvaluationOutcome
 from kernel_foundry.errors import InvalidArgumentError, PackageMissingError, ServiceUnavailableError
 from kernel_foundry.evaluator.v1.sweep_pb2 import Validity
-from kernel_foundry.rpc.security import ServerSecurity, is_loopback
+from kernel_foundry.rpc.address import check_address
+from kernel_foundry.rpc.security import ServerSecurity, is_loopback, is_unix
 
 _log = logging.getLogger(__name__)
 
@@ -144,9 +145,10 @@ def serve_metrics(address: str, security: ServerSecurity) -> Metrics:
         PackageMissingError: the extra is not installed.
         ServiceUnavailableError: the address cannot be bound.
     """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if is_unix(address):
         raise InvalidArgumentError(f"--metrics {address!r}: expected HOST:PORT", field="metrics")
+    check_address(address, "--metrics")
+    host, _, port = address.rpartition(":")
     if not (is_loopback(address) or security.certificate or security.insecure):
         raise InvalidArgumentError(
             f"--metrics {address} can be reached from other machines: give --tls-cert and"

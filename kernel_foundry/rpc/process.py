@@ -48,6 +48,17 @@ def child_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def listen_option(default_port: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds --listen, by default at a port of localhost."""
+    return click.option(
+        "--listen",
+        default=f"localhost:{default_port}",
+        show_default=True,
+        metavar="ADDRESS",
+        help="HOST:PORT or unix:/PATH; port 0 takes a free one.",
+    )
+
+
 def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every service.
 

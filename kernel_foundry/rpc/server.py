@@ -16,6 +16,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from kernel_foundry.errors import ServiceUnavailableError
+from kernel_foundry.rpc.address import check_address, why_not_bound
 from kernel_foundry.rpc.guards import Guards
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.metrics import Metrics
@@ -107,8 +108,10 @@ async def running(
 
     Raises:
         ServiceUnavailableError: the address cannot be bound.
-        InvalidArgumentError: it needs more security than is given, or a file cannot be read.
+        InvalidArgumentError: it is no address, it needs more security than is given, or a file
+            cannot be read.
     """
+    check_address(listen, "--listen")
     credentials = security.credentials(listen)
     guards = Guards(
         security,
@@ -164,7 +167,7 @@ def _bind(server: grpc.aio.Server, listen: str, credentials: grpc.ServerCredenti
             port = server.add_secure_port(listen, credentials)
     except RuntimeError as error:
         raise ServiceUnavailableError(
-            f"cannot listen on {listen}: {error}", target=listen
+            f"cannot listen on {listen}: {why_not_bound(listen) or error}", target=listen
         ) from error
     if listen.startswith(_UNIX_PREFIX):
         # A task's reference is run as Python: whoever may connect may run code as this user.

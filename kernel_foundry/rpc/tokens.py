@@ -68,6 +68,19 @@ class Token:
         """Whether it allows everything."""
         return self.role == Role.ADMIN.name.lower()
 
+    def check_role(self, least: Role) -> None:
+        """Refuse what needs a higher role.
+
+        Raises:
+            PermissionDeniedError: its role is too low.
+        """
+        if Role[self.role.upper()] < least:
+            raise PermissionDeniedError(
+                f"this needs the role {least.name.lower()}, and the token has {self.role}",
+                role=self.role,
+                needed=least.name.lower(),
+            )
+
 
 class TokenFile:
     """The tokens of a service, as its file has them at each call.
@@ -162,17 +175,15 @@ class TokenFile:
             _write(self._path, tuple(tokens.values()))
         return tokens[token_id]
 
-    def bearer(self, text: str, least: Role, clock: Callable[[], float] = time.time) -> Token:
+    def bearer(self, text: str, clock: Callable[[], float] = time.time) -> Token:
         """Return the token of a call.
 
         Args:
             text: What the call presents, without "Bearer"; "" for nothing.
-            least: Role that the method needs.
             clock: Seconds since 1970.
 
         Raises:
             UnauthenticatedError: no token, an unknown, expired or revoked one; all are told alike.
-            PermissionDeniedError: its role is too low.
         """
         match = _TOKEN.fullmatch(text)
         self.tokens()
@@ -184,12 +195,6 @@ class TokenFile:
             raise UnauthenticatedError(
                 "a valid token is needed: set KERNEL_FOUNDRY_TOKEN to one that"
                 " `kfoundry token create` made for this service"
-            )
-        if Role[token.role.upper()] < least:
-            raise PermissionDeniedError(
-                f"this needs the role {least.name.lower()}, and the token has {token.role}",
-                role=token.role,
-                needed=least.name.lower(),
             )
         return token
 

@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 from kernel_foundry.cli import serve
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.rpc.readiness import wait_until_serving
 from tests.cli.conftest import environment_of, run_kfoundry, serving_evaluator
 
@@ -78,7 +79,16 @@ def test_address_that_serves_no_three_is_refused(
     """It says what to give, and makes no folder of that name."""
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(serve.command, ["all", "--listen", address])
-    assert result.exit_code == 2
-    assert "HOST:PORT" in result.output
-    assert "unix:/PATH" in result.output
+    assert isinstance(result.exception, InvalidArgumentError)
+    assert "HOST:PORT" in result.exception.message
+    assert "unix:/PATH" in result.exception.message
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_of_a_service_has_its_own_options(folder: Path) -> None:
+    """Under the name by which it was asked for; without a service it is the command's."""
+    shown = run_kfoundry(folder, "serve", "archive", "--help").stdout
+    assert shown.startswith("Usage: kfoundry serve archive ")
+    assert "--store" in shown
+    assert "--audit-log" in shown
+    assert "SERVICE" in CliRunner().invoke(serve.command, ["--help"]).output

@@ -23,6 +23,9 @@ class _Context:
     def invocation_metadata(self) -> list[tuple[str, str]]:
         return list(self._context.invocation_metadata())
 
+    def peer(self) -> str:
+        return str(self._context.peer())
+
     def code(self) -> Any:
         return self._code
 

@@ -137,6 +137,9 @@ async def test_each_wrong_token_is_refused_and_the_right_one_is_let_in(
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["outcome"] for line in lines].count("UNAUTHENTICATED") == 7
     assert [line["outcome"] for line in lines].count("PERMISSION_DENIED") == 1
+    refused = [line["who"] for line in lines if line["outcome"] == "PERMISSION_DENIED"]
+    assert refused == [f"reader ({reader.split('_')[1]})"]
+    assert all(line["peer"].startswith("ipv4:127.0.0.1:") for line in lines)
     last = lines[-1]
     assert last["who"].startswith("ada (")
     assert (last["method"].rpartition("/")[2], last["request_id"], last["outcome"]) == (
@@ -299,8 +302,31 @@ async def test_mutual_tls_lets_in_whom_the_authority_signed(
         for environment in ({}, ca, ca | shown(other), foreign_ca | shown(own)):
             error = await _error(target, monkeypatch, TOKEN=token, **environment)
             assert isinstance(error, ServiceUnavailableError), environment
+            assert ("set KERNEL_FOUNDRY_TLS_CA" in error.message) == (not environment)
         error = await _error(target, monkeypatch, **ca, **shown(own))
         assert isinstance(error, UnauthenticatedError)
+
+
+async def test_who_comes_with_tls_where_there_is_none_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where nothing listens, nothing is said of TLS."""
+    Authority.make(tmp_path / "own")
+    ca = str(tmp_path / "own" / "ca.pem")
+    async with running([evaluator_service(FakeEvaluator())], LOOPBACK) as target:
+        error = await _error(target, monkeypatch, TLS_CA=ca)
+        assert "unset KERNEL_FOUNDRY_TLS_CA" in error.message
+    assert "TLS_CA" not in (await _error(target, monkeypatch, TLS_CA=ca)).message
+
+
+async def test_a_file_of_tokens_that_is_not_there_is_said_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody is let in until it is made, which a typing error in its name would hide."""
+    file = tmp_path / "tokens.json"
+    async with running([], LOOPBACK, security=ServerSecurity(tokens=file)):
+        pass
+    assert f"`kfoundry token create NAME --tokens {file}`" in caplog.text
 
 
 def test_no_revocation_is_lost_to_a_token_that_is_made_meanwhile(tmp_path: Path) -> None:
@@ -335,6 +361,7 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
 
     made = run("create", "ada", "--role", "read", "--days", "2").strip()
     assert made.startswith("kf_")
+    assert "\n" not in made
     found = json.loads(run("list", "--json"))["tokens"]
     assert [(t["name"], t["role"], t["revoked"]) for t in found] == [("ada", "read", False)]
     assert made.rpartition("_")[2] not in run("list", "--json")

@@ -97,9 +97,10 @@ async def test_evaluator_process_serves_its_device_kinds(tmp_path: Path) -> None
     ("arguments", "status", "message"),
     [
         (("--listen", "unix:/nowhere/s"), 3, b"error: cannot listen on unix:/nowhere/s"),
-        ((), 2, b"Missing option '--listen'"),
+        (("--listen", "localhost:99999"), 2, b"error: --listen 'localhost:99999': expected"),
+        (("--nonsense",), 2, b"Usage: kfoundry serve archive "),
     ],
-    ids=["address", "usage"],
+    ids=["folder", "port", "usage"],
 )
 async def test_process_that_cannot_start_says_why(
     tmp_path: Path, arguments: tuple[str, ...], status: int, message: bytes

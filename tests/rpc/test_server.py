@@ -22,6 +22,7 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.errors import (
     DeadlineExceededError,
+    InvalidArgumentError,
     KernelFoundryError,
     ProcessLostError,
     ServiceUnavailableError,
@@ -113,7 +114,7 @@ async def test_unix_socket_is_its_owners_alone(tmp_path: Path, listen: str) -> N
 
 async def test_address_that_cannot_be_bound_is_named(tmp_path: Path) -> None:
     """The error says which address, and what was made is closed."""
-    with pytest.raises(ServiceUnavailableError, match=r"cannot listen on unix:.*missing/s"):
+    with pytest.raises(ServiceUnavailableError, match=r"on unix:.*missing/s: there is no folder"):
         async with serving(FakeEvaluator(), f"unix:{tmp_path}/missing/s"):
             pass
 
@@ -121,9 +122,32 @@ async def test_address_that_cannot_be_bound_is_named(tmp_path: Path) -> None:
 async def test_taken_port_is_refused() -> None:
     """Two servers never share a port."""
     async with running([evaluator_service(FakeEvaluator())], "127.0.0.1:0") as target:
-        with pytest.raises(ServiceUnavailableError, match=target):
+        with pytest.raises(ServiceUnavailableError, match=rf"{target}: port \d+ is in use"):
             async with running([evaluator_service(FakeEvaluator())], target):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("localhost:99999", "port from 0 to 65535"),  # gRPC takes it for another port
+        ("localhost:-1", "port from 0 to 65535"),
+        ("localhost:1_0", "port from 0 to 65535"),
+        ("localhost", "no port"),
+        (":50051", "no host"),
+        ("::1:50051", "no host"),
+        ("http://localhost:50051", "no host"),
+        ("unix:", "expected unix:/PATH"),
+        ("unix:/" + "x" * 107, "expected unix:/PATH"),
+    ],
+)
+async def test_what_is_no_address_is_refused(address: str, complaint: str) -> None:
+    """On both sides, before gRPC makes another one of it."""
+    with pytest.raises(InvalidArgumentError, match=complaint):
+        async with running([evaluator_service(FakeEvaluator())], address):
+            pass
+    with pytest.raises(InvalidArgumentError):
+        RemoteEvaluator(address, ONCE)
 
 
 async def test_reflection_lists_all_services(listen: str) -> None:

@@ -13,6 +13,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
+from kernel_foundry.rpc.address import check_address
 from kernel_foundry.text_file import read_text_file
 
 MOST_MEMBERS: Final = 4096
@@ -188,9 +189,7 @@ def _entry(value: Any, place: str) -> Entry:
         ("address", "name", "labels", "clock_policy", "drain"),
     )
     address = _text(keys, "address", place)
-    host, _, port = address.partition("/")[0].rpartition(":")
-    is_address = address == "local" or address.startswith("unix:/") or (host and port.isdigit())
-    if not is_address:
+    if not _is_address(address):
         expected = "expected HOST:PORT, HOST:PORT/APPLICATION, unix:/PATH or local"
         raise _invalid(place, f"address {address!r}: {expected}")
     name = _text(keys, "name", place) or address
@@ -210,6 +209,17 @@ def _entry(value: Any, place: str) -> Entry:
         clock_policy=_text(keys, "clock_policy", place),
         drain=drain,
     )
+
+
+def _is_address(text: str) -> bool:
+    if text == "local":
+        return True
+    is_unix = text.startswith("unix:")
+    try:
+        check_address(text if is_unix else text.partition("/")[0], "address", first_port=1)
+    except InvalidArgumentError:
+        return False
+    return not is_unix or text.startswith("unix:/")
 
 
 def _where(value: Any, place: str) -> Where:
