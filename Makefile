@@ -56,6 +56,7 @@ $(BUILT): $(PREPARED) $(COMPILED)
 
 # The three services run in processes of their own here, as they do on several machines.
 demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the three services
+	@echo "three minutes of search at most; starting services and timing PyTorch come before that"
 	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py --evaluations 36 --minutes 3 \
 		--evaluator spawn --archive spawn --generator spawn
 

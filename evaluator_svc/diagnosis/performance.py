@@ -17,7 +17,7 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
-from kernel_foundry.quantity_text import time_text
+from kernel_foundry.quantity_text import time_text, uncertainty_text
 
 _LAUNCH_SHARE: Final = 0.3
 """Of the time: above, launching is what the time goes into."""
@@ -262,7 +262,7 @@ def _noisy(timing: Timing) -> Iterator[Finding]:
     yield Finding(
         kind=FindingKind.NOISY_TIMING,
         severity=Severity.WARNING,
-        message=f"the median is known to ±{half_width:.0%} only",
+        message=f"the median is known to {uncertainty_text(*timing.bounds_ns)} only",
         evidence=(
             Figure(name="half_width", value=half_width),
             Figure(name="sample_count", value=float(len(timing.samples_ns))),

@@ -1,5 +1,7 @@
 """`kfoundry evaluate`: judge one candidate and show the verdict."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from kernel_foundry.domain.evaluation import (
     Setting,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import Severity, errors_first
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity, errors_first
 from kernel_foundry.domain.foreign import FOREIGN_LIMITS
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.profile import PROFILE_SECONDS
@@ -36,7 +38,7 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.evidence.record import record_of, write_record
-from kernel_foundry.plan.candidate_text import split
+from kernel_foundry.plan.candidate_text import first_lines, split
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.foreign_file import FOREIGN_ENDINGS, read_foreign
 from kernel_foundry.sdk.task_file import read_task
@@ -174,7 +176,7 @@ def command(
             evaluation = foundry.evaluate_foreign(
                 loaded, source, device=device, limits=limits, fresh_baselines=fresh_baselines
             )
-        return _shown(evaluation, loaded, as_json=as_json)
+        return _shown(evaluation, loaded, candidate, as_json=as_json)
     # Once: the file may be edited while its candidate is judged.
     text = read_text_file(candidate, LONGEST_CANDIDATE)
     if language and f"```{language}" not in text:
@@ -210,19 +212,22 @@ def command(
             raise
     if listings_folder is not None:
         _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
-    code = _shown(evaluation, loaded, as_json=as_json, text=text)
+    code = _shown(evaluation, loaded, candidate, as_json=as_json, text=text)
     if record_file is not None:
         _keep_record(record_file, loaded, text, evaluation)
     return code
 
 
-def _shown(evaluation: Evaluation, task: Task, *, as_json: bool, text: str = "") -> int:
+def _shown(
+    evaluation: Evaluation, task: Task, candidate: Path, *, as_json: bool, text: str = ""
+) -> int:
     """Print a verdict on a candidate's text, or on a foreign kernel; return the exit code."""
     if as_json:
         print_json(evaluation_object(evaluation, task_name=task.name))
     else:
         code = split(text).device_code if evaluation.passed and text else ""
-        show(PrintableConsole(), evaluation, code)
+        places = partial(_place_in_file, candidate, text)
+        show(PrintableConsole(), evaluation, code, place=places)
     built = evaluation.outcome is EvaluationOutcome.BUILT
     return 0 if evaluation.passed or built else 1
 
@@ -256,8 +261,32 @@ def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:
     return tuple(settings)
 
 
-def show(console: PrintableConsole, evaluation: Evaluation, device_code: str = "") -> None:
-    """Print a verdict for people; `device_code` for the lines that a profile names."""
+def _place_in_file(candidate: Path, text: str, finding: Finding) -> str:
+    """Return FILE:LINE of a finding; of a candidate's text a finding counts a block's lines."""
+    if finding.line is None or (not text and candidate.suffix != ".py"):
+        return ""
+    before = 0
+    if text:
+        device_code, plan = first_lines(text)
+        before = (plan if finding.kind is FindingKind.PLAN else device_code) - 1
+    return f"{candidate}:{before + finding.line}: "
+
+
+def show(
+    console: PrintableConsole,
+    evaluation: Evaluation,
+    device_code: str = "",
+    *,
+    place: Callable[[Finding], str] = lambda _finding: "",
+) -> None:
+    """Print a verdict for people.
+
+    Args:
+        console: Where it is printed.
+        evaluation: The verdict.
+        device_code: For the lines that a profile names.
+        place: Where in a file a finding is, "FILE:LINE: "; "" for one that is said by its line.
+    """
     is_good = evaluation.passed or evaluation.outcome is EvaluationOutcome.BUILT
     colour = "green" if is_good else "red"
     outcome = (evaluation.outcome.name, f"bold {colour}")
@@ -274,10 +303,13 @@ def show(console: PrintableConsole, evaluation: Evaluation, device_code: str = "
         for line in digest_lines(evaluation.profile, device_code):
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
     for finding in errors_first(evaluation.findings):
-        place = f" (line {finding.line})" if finding.line else ""
+        where = place(finding)
+        block = "the plan" if finding.kind is FindingKind.PLAN else "the device code"
+        line = f" (line {finding.line} of {block})" if finding.line and not where else ""
         console.print(
-            f"{finding.severity.value}: {finding.message}{place}",
+            f"{finding.severity.value}: {where}{finding.message}{line}",
             style=_STYLE[finding.severity],
+            soft_wrap=True,
         )
         if finding.hint:
             console.print(f"  → {finding.hint}", style="dim")

@@ -13,6 +13,8 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.name import file_stem
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
+from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.export.destination import check_destination
 from kernel_foundry.sdk.export.export import Exported, export_runs, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 
@@ -39,6 +41,11 @@ from kernel_foundry.sdk.export.targets import TARGETS
     metavar="NAME",
     help="Leaderboard or definition that it solves there.  [default: the task's name]",
 )
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace whatever the file is; else only an export of the same task is replaced.",
+)
 @json_option
 @target_options
 def command(
@@ -46,6 +53,7 @@ def command(
     target: str,
     out: Path | None,
     problem: str,
+    replace: bool,
     as_json: bool,
     **targets: Any,
 ) -> int:
@@ -54,7 +62,7 @@ def command(
     Several runs of one task make one file; for each call it takes the kernels of the first run that
     was judged on such sizes. Before the file is written it runs in a fresh, locked process against
     its reference, on all workloads, held-out ones too. Exit code 1 when it is wrong there, or more
-    than 5 % slower than the verdict.
+    than 5 % slower than the verdict. An export of this task that exists is replaced.
 
     \b
     kfoundry export
@@ -65,11 +73,18 @@ def command(
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         chosen = runs or ("",)
-        names = [foundry.ask_archive(lambda a, r=run: a.get_run(r)) for run in chosen]  # type: ignore[misc]
-        task = names[0].spec.task.name
-        path = out or Path(TARGETS[target].file.format(task=file_stem(task)))
+        found = [foundry.ask_archive(lambda a, r=run: a.get_run(r)) for run in chosen]  # type: ignore[misc]
+        task = found[0].spec.task.name
+        form = TARGETS[target]
+        path = out or Path(form.file.format(task=file_stem(task)))
         if out is None and path.is_symlink():
             raise InvalidArgumentError(f"{path} is a link: name the file with --out", field="out")
+        check_destination(
+            path,
+            [run.spec.task for run in found],
+            is_folder=form.folder is not None,
+            replaces=replace,
+        )
         try:
             exported = export_runs(
                 foundry, chosen, module=path.stem, target=target, problem=problem
@@ -82,7 +97,8 @@ def command(
         print_json({"file": str(path), "task": task, **_object(exported)})
     else:
         _show(exported)
-        print_text(f"{path}: {TARGETS[target].summary}")
+        names = ", ".join(run.spec.name for run in found)
+        print_text(f"{path}: {form.summary}; task {one_line(task)}, run {names}")
     return 0
 
 

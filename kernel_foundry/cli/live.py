@@ -27,7 +27,7 @@ from kernel_foundry.sdk.loop.progress import (
     VerdictEvent,
 )
 from kernel_foundry.sdk.steering import steering_text
-from kernel_foundry.sdk.verdict_text import baselines_text, duration, speedup_text, verdict_text
+from kernel_foundry.sdk.verdict_text import baselines_text, duration, headline_text, verdict_text
 
 
 class Progress(Protocol):
@@ -219,7 +219,7 @@ def _best_text(event: VerdictEvent) -> str:
     if event.best is None:
         return "–"
     best = event.best.evaluation
-    return speedup_text(best.speedup, best.speedup_interval)
+    return headline_text(best.speedup, best.speedup_interval)
 
 
 def _swept_line(event: SweepEvent) -> str:

@@ -75,7 +75,9 @@ class StopShare(click.ParamType[float]):
     help="Most evaluations of the run.  "
     f"[default: {DEFAULT_EVALUATIONS}, unless --minutes or --usd is given]",
 )
-@click.option("--minutes", type=float, help="Most wall-clock minutes of the run.")
+@click.option(
+    "--minutes", type=float, help="Most wall-clock minutes of the run, once its task is admitted."
+)
 @click.option("--usd", type=float, help="Hard cap on what the models may cost.")
 @click.option("--tokens", type=int, help="Hard cap on the run's input and output tokens together.")
 @click.option(

@@ -14,6 +14,7 @@ from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.fitness import ranked_speedup
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry
@@ -41,6 +42,13 @@ CAUSES: Final = {
     StopCause.INTERRUPTED: "interrupted",
 }
 """Why a run ended, for people."""
+
+
+_MAP: Final = (
+    "archive map: each cell's elite by what ranks it, the speed-up that is sure over the baselines "
+    "of the run's beginning\nlevels 0 to 3: m memory (0 scalar access, 3 tiles and registers), "
+    "a algorithm (0 direct, 3 blocked or matrix units), s synchronization (0 none, 3 global)"
+)
 
 
 def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path | None) -> None:
@@ -139,11 +147,11 @@ def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
 
 
 def show_archive_map(console: PrintableConsole, elites: tuple[Elite, ...]) -> None:
-    """Print the grid: one block for each synchronization level in use, speed-ups in the cells."""
+    """Print the grid: one block for each synchronization level in use, what ranks in the cells."""
     if not elites:
         return
     cells = {e.measures.cell: e for e in elites}
-    console.print("archive map, speed-up of each cell's elite (m: memory, a: algorithm)")
+    console.print(_MAP, highlight=False)
     blocks = [
         _map_block(cells, synchronization, elites[0])
         for synchronization in range(LEVELS)
@@ -155,7 +163,7 @@ def show_archive_map(console: PrintableConsole, elites: tuple[Elite, ...]) -> No
 def _map_block(
     cells: dict[tuple[int, int, int], Elite], synchronization: int, best: Elite
 ) -> Table:
-    table = Table(title=f"synchronization {synchronization}", box=SIMPLE, pad_edge=False)
+    table = Table(title=f"s{synchronization}", box=SIMPLE, pad_edge=False)
     table.add_column("")
     for algorithm in range(LEVELS):
         table.add_column(f"a{algorithm}", justify="right", min_width=5, no_wrap=True)
@@ -163,10 +171,15 @@ def _map_block(
         row: list[str | Text] = [f"m{memory}"]
         for algorithm in range(LEVELS):
             elite = cells.get((memory, algorithm, synchronization))
-            text = speedup_text(elite.evaluation.speedup) if elite else "·"
+            text = _elite_text(elite) if elite else "·"
             row.append(Text(text, "bold green" if elite is best else ""))
         table.add_row(*row)
     return table
+
+
+def _elite_text(elite: Elite) -> str:
+    ranked = ranked_speedup(elite.fitness)
+    return "suspect" if ranked is None else speedup_text(ranked)
 
 
 def _show_winner(console: PrintableConsole, evaluation: Evaluation) -> None:
@@ -179,10 +192,13 @@ def _show_winner(console: PrintableConsole, evaluation: Evaluation) -> None:
 
 
 def _show_method(console: PrintableConsole, evaluation: Evaluation) -> None:
-    console.print("how it was measured:")
+    samples = [len(w.timing.samples_ns) for w in evaluation.workloads if w.timing is not None]
+    lines = []
     if evaluation.checks:
-        line = f"  checks: {checks_text(evaluation.checks)}; trust: {evaluation.trust.value}"
-        console.print(line, style="dim", highlight=False, soft_wrap=True)
-    for fact in evaluation.evidence:
-        line = f"  {fact.name}: {fact.value}"
+        lines.append(f"checks: {checks_text(evaluation.checks)}; trust: {evaluation.trust.value}")
+    lines.append(
+        f"how it was measured: {', '.join(map(str, samples))} samples; the report has "
+        f"{counted(len(evaluation.evidence), 'fact')} more"
+    )
+    for line in lines:
         console.print(line, style="dim", highlight=False, soft_wrap=True)

@@ -52,6 +52,15 @@ def correct_fitness(speedup: float) -> float:
     return CORRECT + math.log1p(speedup / KNEE)
 
 
+def ranked_speedup(fitness: float) -> float | None:
+    """Return the speed-up over the run's yardstick that `fitness` stands for.
+
+    At the upper bound of the candidate's time: what candidates of a run are ranked by. None for
+    what failed, or is suspect.
+    """
+    return KNEE * math.expm1(fitness - CORRECT) if fitness > CORRECT else None
+
+
 def failure_fitness(outcome: EvaluationOutcome) -> float:
     """Return what a candidate that ended with `outcome`, not PASSED, is worth."""
     return _FAILED[outcome]

@@ -86,6 +86,27 @@ def split(text: str) -> KernelSource:
     Raises:
         ExtractionError: When there is none, it is cut off, or it is not clear which one is meant.
     """
+    kernel_block, plan_block = _chosen_blocks(text)
+    assert kernel_block.language is not None
+    return KernelSource(
+        language=Language(kernel_block.language),
+        device_code=kernel_block.text,
+        plan=plan_block.text,
+    )
+
+
+def first_lines(text: str) -> tuple[int, int]:
+    """Return the 1-based lines of `text` where device code and plan begin.
+
+    Raises:
+        ExtractionError: As `split`.
+    """
+    kernel_block, plan_block = _chosen_blocks(text)
+    return kernel_block.line, plan_block.line
+
+
+def _chosen_blocks(text: str) -> tuple[_Block, _Block]:
+    """Device code and plan of the last complete pair."""
     blocks = _blocks(text.replace("\r\n", "\n"), 1, look_inside=True)
     cut_off = next((b for b in blocks if not b.is_closed and (b.language or b.is_plan)), None)
     if cut_off is not None:
@@ -106,13 +127,7 @@ def split(text: str) -> KernelSource:
             ExtractionReason.MISSING_PLAN,
             "there is no launch plan: write it in a ```python block with def launch(...)",
         )
-    kernel_block, plan_block = _last_pair(sorted([*device, *plans], key=lambda b: b.line))
-    assert kernel_block.language is not None
-    return KernelSource(
-        language=Language(kernel_block.language),
-        device_code=kernel_block.text,
-        plan=plan_block.text,
-    )
+    return _last_pair(sorted([*device, *plans], key=lambda b: b.line))
 
 
 def render(source: KernelSource) -> str:

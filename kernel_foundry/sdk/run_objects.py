@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from kernel_foundry.domain.archive import ArchivedEvaluation, Elite, Run, RunEvent
+from kernel_foundry.domain.fitness import ranked_speedup
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.default_values import with_default
@@ -49,6 +50,7 @@ def archived_object(archived: ArchivedEvaluation) -> dict[str, Any]:
         "selection": archived.selection,
         "outcome": evaluation.outcome.name,
         "fitness": evaluation.fitness,
+        "ranked_speedup": ranked_speedup(evaluation.fitness),
         "speedup": evaluation.speedup,
         "speedup_interval": to_plain(evaluation.speedup_interval),
         "cell": evaluation.measures.cell if evaluation.measures else None,

@@ -19,7 +19,7 @@ from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.kernel_time import KernelTime, shares
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.quantity_text import counted
+from kernel_foundry.quantity_text import counted, uncertainty_text
 
 
 def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, Any]:
@@ -213,10 +213,14 @@ def share_text(value: float | None) -> str:
 
 
 def speedup_text(value: float | None, interval: tuple[float, float] | None = None) -> str:
-    """Return a speed-up for people, with its interval: "1.83× (1.79–1.88)"."""
+    """Return a speed-up for people, with its interval: "1.83× (1.79–1.88)".
+
+    Where the interval contains 1 that comes first: "no clear gain: 1.02× (0.97–1.08)".
+    """
     if value is None:
         return "–"
-    return f"{value:.2f}×{interval_text(interval)}"
+    is_unclear = interval is not None and interval[0] <= 1.0 <= interval[1]
+    return f"{'no clear gain: ' if is_unclear else ''}{value:.2f}×{interval_text(interval)}"
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
@@ -225,13 +229,11 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def gain_text(interval: tuple[float, float] | None) -> str:
-    """Return what the interval of a speed-up says against it; "" where it is a clear gain."""
-    if interval is None:
+    """Return what an interval without 1 says against a speed-up; "" where it is a clear gain."""
+    if interval is None or interval[0] <= 1.0 <= interval[1]:
         return ""
     if interval[1] < 1.0:
         return ": slower"
-    if interval[0] <= 1.0:
-        return ": no clear gain"
     return f": no more than {interval[0]:.2f}× is sure" if interval[1] > 2 * interval[0] else ""
 
 
@@ -268,21 +270,16 @@ def configuration_text(configuration: tuple[Setting, ...]) -> str:
 
 
 def baselines_text(baselines: tuple[Baseline, ...]) -> str:
-    """Return baselines with their scatter: "eager 1.72 ms ±0.8%, torch.compile 1.1 ms ±2%"."""
+    """Return baselines with their scatter: "eager 1.72 ms ±0.8 %, torch.compile 1.1 ms ±2 %"."""
     return ", ".join(f"{b.name} {median_text(b.timing)}" for b in baselines)
 
 
 def median_text(timing: Timing) -> str:
-    """Return a median with half of its interval: "1.72 ms ±0.8%"."""
-    return f"{duration(timing.median_ns)} ±{_half_width(timing):.2g}%"
+    """Return a median with half of its interval: "1.72 ms ±0.8 %"."""
+    return f"{duration(timing.median_ns)} {uncertainty_text(*timing.bounds_ns)}"
 
 
 def timing_text(timing: Timing) -> str:
-    """Return a median with its interval: "1.72 ms (±0.8%, 34 samples)"."""
-    half = f"±{_half_width(timing):.2g}%"
+    """Return a median with its interval: "1.72 ms (±0.8 %, 34 samples)"."""
+    half = uncertainty_text(*timing.bounds_ns)
     return f"{duration(timing.median_ns)} ({half}, {counted(len(timing.samples_ns), 'sample')})"
-
-
-def _half_width(timing: Timing) -> float:
-    """Half of the median's interval, in percent of the median."""
-    return 50 * (timing.ci95_ns[1] - timing.ci95_ns[0]) / timing.median_ns

@@ -32,6 +32,15 @@ def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(
     assert json.loads(wrong.stdout)["outcome"] == "WRONG_RESULT"
 
 
+def test_a_fault_of_a_plan_is_said_with_its_line_in_the_file(folder: Path, served: str) -> None:
+    text = (folder / "relu.md").read_text()
+    (folder / "unknown.md").write_text(text.replace("x.numel(), 16)", "y.numel(), 16)"))
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if "cdiv" in one)
+    found = run_kfoundry(folder, "evaluate", "relu.py", "unknown.md", evaluator=served)
+    assert found.returncode == 1
+    assert f"error: unknown.md:{line}: " in found.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Callable
 
+import pytest
+
 from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import (
@@ -16,6 +18,7 @@ from kernel_foundry.domain.fitness import (
     CORRECT,
     correct_fitness,
     failure_fitness,
+    ranked_speedup,
     suspect_fitness,
 )
 from kernel_foundry.domain.measures import Measures
@@ -111,3 +114,9 @@ def test_a_suspect_verdict_is_worth_less_than_any_trusted_one() -> None:
     assert worth[-1] < CORRECT < correct_fitness(1e-9)
     failures = [o for o in EvaluationOutcome if o is not EvaluationOutcome.PASSED]
     assert worth[0] > max(map(failure_fitness, failures))
+
+
+def test_what_ranks_is_shown_as_the_speed_up_it_stands_for() -> None:
+    assert ranked_speedup(correct_fitness(2.5)) == pytest.approx(2.5)
+    assert ranked_speedup(suspect_fitness(correct_fitness(2.5))) is None
+    assert ranked_speedup(failure_fitness(EvaluationOutcome.WRONG_RESULT)) is None

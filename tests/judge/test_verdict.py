@@ -1,6 +1,8 @@
 """Verdicts on outputs as a runner would leave them: right ones pass, wrong ones are explained."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -42,6 +44,16 @@ def test_right_outputs_pass_with_every_element_compared(judge: Judge, drawn: Dra
     assert verdict.correctness.seed_count == 3
     assert verdict.correctness.run_count == OUTPUT_SLOTS
     assert verdict.correctness.bitwise_reproducible
+
+
+def test_elements_of_a_held_out_workload_are_not_told(judge: Judge, drawn: Drawn) -> None:
+    task = make_task(SOFTMAX)
+    (shown,) = task.workloads
+    held_out = replace(shown, name="held out", held_out=True)
+    runner = drawn(replace(task, workloads=(held_out, shown)))
+    runner.run(torch.sigmoid, "x")
+    message = judge.verify(runner.draw.draw).findings[0].message
+    assert message.endswith("elements of out are wrong; the first is out[0, 0]")
 
 
 def test_outputs_are_poisoned_until_they_are_written(judge: Judge, drawn: Drawn) -> None:
@@ -133,6 +145,9 @@ def test_a_wrong_output_gets_the_finding_of_its_pattern(
     assert verdict.findings[0].severity is Severity.ERROR
     assert verdict.findings[0].hint
     assert verdict.findings[0].evidence
+    assert re.search(
+        r"; the first is out\[\d+, \d+\]: \S+ was expected, \S+ came", verdict.findings[0].message
+    )
 
 
 def test_a_changed_input_is_wrong_and_named(judge: Judge, drawn: Drawn) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan import ExtractionError, ExtractionReason, render, split
+from kernel_foundry.plan.candidate_text import first_lines
 
 KERNEL = 'extern "C" __global__ void k() {}'
 PLAN = "def launch(x, out):\n    k[1, 1]()"
@@ -112,3 +113,10 @@ def test_split_undoes_render(language, device_code, plan) -> None:
     """Whatever the contents, with fences and blank lines of their own."""
     source = KernelSource(language=language, device_code=device_code, plan=plan)
     assert split(render(source)) == source
+
+
+def test_lines_of_a_block_are_found_in_the_text() -> None:
+    text = f"Sure!\r\n```cuda\n{KERNEL}\n```\nand\n```python\n{PLAN}\n```\n"
+    device_code, plan = first_lines(text)
+    lines = text.splitlines()
+    assert (lines[device_code - 1], lines[plan - 1]) == (KERNEL, PLAN.splitlines()[0])

@@ -12,6 +12,7 @@ import pytest
 
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
+from kernel_foundry.domain.fitness import ranked_speedup
 from kernel_foundry.domain.request import Proposal, ProposalRequest
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import InvalidArgumentError
@@ -109,9 +110,9 @@ def test_archive_map_has_an_elite_in_each_cell_that_has_one(page: Browser, data:
     with connect(Targets(store=f"sqlite:///{data / 'runs.db'}")) as foundry:
         elites = foundry.ask_archive(lambda a: a.elites("recorded"))
     page.wait("return document.querySelector('.map')")
-    gains = sorted(f"{elite.evaluation.speedup:.2f}×" for elite in elites)
+    gains = sorted(f"{ranked_speedup(elite.fitness):.2f}×" for elite in elites)
     assert sorted(page.texts(".map .elite")) == gains
-    best = f"{elites[0].evaluation.speedup:.2f}×"
+    best = f"{ranked_speedup(elites[0].fitness):.2f}×"
     page.click(".map .elite button", best)
     shown(page, ".detail pre", elites[0].candidate.source.device_code)
 

@@ -5,12 +5,13 @@ The patterns are tried from the most to the least telling; the first that fits i
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.comparison.borders import border_finding
+from evaluator_svc.judge.comparison.wrong_element import element_text, values_text
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.messages.draw import POISON_BYTES
@@ -48,6 +49,8 @@ class Mismatch:
     tolerance: Tolerance
     seed_count: int
     wrong_seed_count: int
+    shows_values: bool
+    """Whether elements may be told: those of a held-out workload are not."""
 
     @property
     def mismatch_count(self) -> int:
@@ -86,13 +89,13 @@ class Mismatch:
 
 def explain(mismatch: Mismatch) -> tuple[Finding, ...]:
     """Return the finding for the first pattern that fits; never empty."""
-    if mismatch.actual.numel() > MAX_EXPLAINED_ELEMENTS:
-        return (_unexplained(mismatch),)
-    for pattern in _PATTERNS:
-        finding = pattern(mismatch)
-        if finding is not None:
-            return (finding,)
-    return (_unexplained(mismatch),)
+    finding = None
+    if mismatch.actual.numel() <= MAX_EXPLAINED_ELEMENTS:
+        finding = next(filter(None, (pattern(mismatch) for pattern in _PATTERNS)), None)
+    finding = finding or _unexplained(mismatch)
+    if finding.kind is FindingKind.OUTPUT_NOT_WRITTEN:
+        return (finding,)  # it says where that begins, and what is there is ours
+    return (replace(finding, message=f"{finding.message}; {_first_wrong(mismatch)}"),)
 
 
 def modified_finding(names: tuple[str, ...]) -> Finding:
@@ -265,10 +268,19 @@ def _unexplained(mismatch: Mismatch) -> Finding:
     return _finding(
         mismatch,
         FindingKind.MISMATCH,
-        f"{extent} elements of {mismatch.name} are wrong, the first at flat index"
-        f" {mismatch.comparison.first_mismatch}",
+        f"{extent} elements of {mismatch.name} are wrong",
         hint,
     )
+
+
+def _first_wrong(mismatch: Mismatch) -> str:
+    index = int(mismatch.comparison.first_mismatch)
+    text = f"the first is {element_text(mismatch.name, tuple(mismatch.actual.shape), index)}"
+    if not mismatch.shows_values:
+        return text
+    actual = mismatch.actual.reshape(-1)
+    values = values_text(actual, mismatch.expected, mismatch.tolerance, index)
+    return f"{text}: {values}"
 
 
 def _finding(

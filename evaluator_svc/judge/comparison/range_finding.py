@@ -4,7 +4,6 @@ The hint follows from the kind of the mismatch first, and from the inputs only t
 last bits asks for other mends than a NaN.
 """
 
-import math
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -20,6 +19,7 @@ from evaluator_svc.judge.comparison.range_hints import (
     SWALLOWED,
 )
 from evaluator_svc.judge.comparison.verify import OutputCheck
+from evaluator_svc.judge.comparison.wrong_element import element_text, values_text
 from evaluator_svc.judge.draws.expected_output import ExpectedOutput
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.reference.formats import computable
@@ -104,8 +104,9 @@ def range_finding(
         f" workload {draw.workload}"
     )
     if found.first is not None:
-        message += f"; the first is {_element(slot.name, slot.shape, found.first)}: " + _values(
-            actual, expected, tolerance, found.first
+        message += (
+            f"; the first is {element_text(slot.name, slot.shape, found.first)}: "
+            + values_text(actual, expected, tolerance, found.first)
         )
     return Finding(
         kind=FindingKind.VALUE_RANGE,
@@ -163,28 +164,6 @@ def _mismatches(
         if found.first is None and bool(wrong.any()):
             found.first = begin + int(wrong.nonzero()[0])
     return found
-
-
-def _element(name: str, shape: tuple[int, ...], index: int) -> str:
-    """Return an element as in Python: `out[3, 0]`."""
-    places: list[int] = []
-    for size in reversed(shape):
-        index, place = divmod(index, size)
-        places.insert(0, place)
-    return f"{name}[{', '.join(map(str, places))}]" if places else name
-
-
-def _values(
-    actual: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance, index: int
-) -> str:
-    place = torch.tensor([index], device=expected.tensor.device)
-    asked = computable(expected.tensor.reshape(-1)[place]).item()
-    came = computable(actual[index : index + 1]).item()
-    if expected.is_exact:
-        return f"{asked} was expected, {came} came"
-    bound = float(expected.bound_at(place, tolerance))
-    allowed = f" ({bound:.2g} off is allowed)" if math.isfinite(bound) else ""
-    return f"{asked:.7g} was expected, {came:.7g} came{allowed}"
 
 
 def _hint(distribution: Distribution, kind: _Kind) -> str:

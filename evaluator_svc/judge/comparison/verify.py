@@ -319,6 +319,7 @@ def _mismatch(draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck
         tolerance=draw.tolerance.of(check.output),
         seed_count=len(draw.seeds),
         wrong_seed_count=len({c.seed for c in failed if c.output == check.output}),
+        shows_values=not draw.prepared.workload.held_out,
     )
 
 

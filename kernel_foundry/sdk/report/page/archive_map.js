@@ -13,7 +13,7 @@ export class ArchiveMap {
     this.grids = el("div", { class: "maps" });
     this.sums = el("p", { class: "soft", role: "status" });
     this.element = el("div", {}, el("div", { class: "filter" }, this.choice), this.grids, this.sums,
-      el("p", { class: "soft" }, "Rows: memory (m), columns: algorithm (a), one grid for each level of synchronization. Each number is the speed-up of the cell's elite; the stronger the colour, the faster."));
+      el("p", { class: "soft" }, "Rows: memory (m), columns: algorithm (a), one grid for each level of synchronization. Each number is what ranks the cell's elite: the speed-up that is sure over the baselines at the run's beginning; the stronger the colour, the faster."));
     this.draw();
   }
 
@@ -24,7 +24,7 @@ export class ArchiveMap {
 
   draw() {
     const elites = this.history.elites(this.island);
-    const gains = [...elites.values()].map((row) => row.speedup).filter((gain) => gain !== null);
+    const gains = [...elites.values()].map((row) => row.ranked_speedup).filter((gain) => gain !== null);
     const range = [Math.min(...gains), Math.max(...gains)];
     refill(this.choice, [["", "all islands"], ...this.history.islands().map((name) => [name, `island ${name}`])]
       .map(([value, text]) => el("option", { value, selected: value === this.island }, text)));
@@ -46,10 +46,10 @@ export class ArchiveMap {
     const steered = this.steered?.get(cell) ?? "";
     const mark = steered && el("span", { class: "steered-cell" }, steered);
     if (!row) return el("td", { class: `empty ${steered}` }, el("span", { "aria-label": "empty" }, "·"), mark);
-    const share = most > least ? (row.speedup - least) / (most - least) : 1;
+    const share = most > least ? (row.ranked_speedup - least) / (most - least) : 1;
     const name = `Elite: evaluation ${row.sequence}, ${speedup(row.speedup, row.speedup_interval)}`;
     const choose = () => this.onChosen(row.sequence);
     return el("td", { class: `elite heat${Math.round(share * 4)} ${steered}` }, mark,
-      el("button", { type: "button", class: "plain", title: name, "aria-label": name, on: { click: choose } }, times(row.speedup)));
+      el("button", { type: "button", class: "plain", title: name, "aria-label": name, on: { click: choose } }, row.ranked_speedup === null ? "suspect" : times(row.ranked_speedup)));
   }
 }

@@ -14,9 +14,15 @@ export function times(value) {
   return typeof value === "number" ? `${value.toFixed(2)}×` : "–";
 }
 
-/** "1.83× (1.79–1.88)". */
+/** "1.83× (1.79–1.88)"; "no clear gain: 1.02× (0.97–1.08)" where the interval contains 1. */
 export function speedup(value, interval) {
-  return interval ? `${times(value)} ${between(interval)}` : times(value);
+  const first = isUnclear(interval) ? "no clear gain: " : "";
+  return interval ? `${first}${times(value)} ${between(interval)}` : times(value);
+}
+
+/** Whether the interval of a speed-up contains 1. */
+export function isUnclear(interval) {
+  return Boolean(interval) && interval[0] <= 1 && interval[1] >= 1;
 }
 
 /** "(1.79–1.88)". */

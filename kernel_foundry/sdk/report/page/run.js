@@ -6,7 +6,7 @@ import { Curve } from "./curve.js";
 import { Detail } from "./detail.js";
 import { el, refill } from "./dom.js";
 import { EvaluationTable } from "./evaluations.js";
-import { between, counted, date, dollars, percent, times } from "./format.js";
+import { between, counted, date, dollars, isUnclear, percent, times } from "./format.js";
 import { RunHistory } from "./history.js";
 import { SteeringPanel, steeringWords, injected } from "./steering.js";
 import { sweepsPanel } from "./sweeps.js";
@@ -178,8 +178,8 @@ class RunView {
       steeringWords(head.steering) && el("p", { class: "steered", tabindex: "0" }, "Steered: ", steeringWords(head.steering)),
       head.left_out.map((limit) => el("p", { class: "soft" }, `${limit.model} cannot do ${limit.missing}: the run goes on without it`)),
       el("div", { class: "tiles" },
-        tile(times(head.speedup), ["over the fastest baseline ", interval(head.speedup_interval)], isFaster ? "good" : ""),
-        tile(times(head.speedup_eager), ["over PyTorch eager ", interval(head.speedup_eager_interval)]),
+        gainTile(head.speedup, head.speedup_interval, "over the fastest baseline", isFaster ? "good" : ""),
+        gainTile(head.speedup_eager, head.speedup_eager_interval, "over PyTorch eager"),
         tile(stats.evaluation_count, again ? `evaluations: ${counted(stats.candidate_count, "candidate")}, ${again} measured again` : stats.evaluation_count === 1 ? "evaluation" : "evaluations"),
         tile(`${stats.elite_count} / 64`, `cells with an elite, ${percent(stats.coverage)}`),
         tile(dollars(head.cost_usd), "spent on models")));
@@ -196,6 +196,12 @@ class RunView {
 
 function tile(value, text, kind = "") {
   return el("div", { class: "tile" }, el("b", { class: kind }, value), el("span", { class: "soft" }, text));
+}
+
+/** A speed-up; where its interval contains 1, that there is no clear gain comes first. */
+function gainTile(value, bounds, over, kind = "") {
+  const unclear = isUnclear(bounds);
+  return tile(unclear ? "no clear gain" : times(value), [unclear ? `${times(value)} ` : "", `${over} `, interval(bounds)], kind);
 }
 
 function interval(bounds) {
