@@ -25,6 +25,8 @@ class ReferenceGraph:
     """Of every node that is a tensor."""
     inputs: frozenset[str]
     """Names of the tensors that a plan may name."""
+    parameters: frozenset[str]
+    """Those of them that stay the same between calls: what `prepare` may read."""
     results: tuple[str, ...]
     """Nodes that are the outputs, in order."""
     outputs: tuple[str, ...]
@@ -57,6 +59,7 @@ def read_graph(admission: Admission) -> ReferenceGraph:
         nodes=tuple(n for n in first.graph if n.op not in ("placeholder", "output")),
         shapes={n.name: n.shape for n in first.graph if n.dtype},
         inputs=frozenset(n.name for n in first.graph if n.op == "placeholder"),
+        parameters=frozenset(t.name for t in first.tensors if t.role is TensorRole.PARAMETER),
         results=results,
         outputs=outputs,
         workload_shapes=tuple(

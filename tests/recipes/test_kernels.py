@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.sycl, pytest.mark.slow]
 
 LIMITS = device_limits(DEVICE)
 
+_INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
+
 SHAPES = ((1, 1), (3, 17), (5, 1001), (4, 64))
 
 
@@ -64,17 +66,17 @@ class Style:
         names = name_table(tensors_of(model, (x,)))
         code, plan_text = recipe.write(genome)
         # Kernels are `extern "C"`: their names are one, whatever namespace they are in.
-        kernel = re.compile(r"\bvoid (\w+)(?=\(const float)").search(code)
-        assert kernel is not None
-        own = re.compile(rf"\b{kernel[1]}\b")
-        code, plan_text = (own.sub(f"{kernel[1]}_{number}", text) for text in (code, plan_text))
+        for kernel in re.findall(r"\bvoid (\w+)(?=\(const float)", code):
+            own = re.compile(rf"\b{kernel}\b")
+            code, plan_text = (own.sub(f"{kernel}_{number}", text) for text in (code, plan_text))
         plan = plans.parse(plan_text)
         configuration = plans.default_configuration(plan)
         macros = {**configuration, **plans.constants(plan, names, configuration, LIMITS)}
         signatures = plans.kernels(code, "sycl", macros)
         self.kernels = [s.name for s in signatures]
         undefined = "".join(f"#undef {name}\n" for name in macros)
-        text = plans.translation_unit(code, macros, "", "sycl")
+        self.includes = frozenset(_INCLUDE.findall(code))
+        text = plans.translation_unit(_INCLUDE.sub("", code), macros, "", "sycl")
         self.text = f"namespace style_{number} {{\n{text}\n}}\n{undefined}"
         self._bound = plans.bind(
             plan,
@@ -84,11 +86,14 @@ class Style:
             device=LIMITS,
             language="sycl",
         )
+        for buffer in self._bound.buffers:
+            if buffer.kind != "tensor":
+                self._tensors[buffer.name] = torch.full(buffer.shape, float("nan"))
 
     def run(self, kind, device, program) -> None:  # type: ignore[no-untyped-def]
         """Run it as the evaluator would."""
         sequence = kind.LaunchSequence(device)
-        for step in self._bound.steps:
+        for step in (*self._bound.prepare, *self._bound.steps):
             assert isinstance(step, plans.Launch)
             sequence.launch(
                 program=program,
@@ -113,9 +118,12 @@ def _argument(kind, argument):  # type: ignore[no-untyped-def]
 def _build(compiler, styles: Sequence[Style], options: Sequence[str] = ()):  # type: ignore[no-untyped-def]
     """Build all styles in one run of the compiler, most of which goes into headers."""
     kernels = [name for style in styles for name in style.kernels]
-    text = "".join(style.text for style in styles)
-    source, headers = native.prelude("sycl") + "\n" + text, header_option(text)
-    return compiler.compile(source=source, options=[headers, *options], kernels=kernels)
+    includes = "".join(sorted(frozenset[str]().union(*(style.includes for style in styles))))
+    text = includes + "".join(style.text for style in styles)
+    source = native.prelude("sycl") + "\n" + text
+    blocks = f"-I{native.blocks_include_path('sycl')}"
+    options = [header_option(text), blocks, *options]
+    return compiler.compile(source=source, options=options, kernels=kernels)
 
 
 def _check(sycl, styles: Sequence[Style], program) -> None:  # type: ignore[no-untyped-def]

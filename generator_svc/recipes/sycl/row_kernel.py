@@ -11,8 +11,6 @@ from generator_svc.recipes.sycl.spelling import (
     kernel_head,
     reduce_over,
     sycl_spelling,
-    vector_stream,
-    vector_types,
 )
 
 KERNEL = "fused_rows"
@@ -51,7 +49,7 @@ class SyclRowKernel:
         self._writer.store_rows(self._program.outputs, "lane == 0")
         body = "".join(f"  {line}\n" for line in self._lines)
         functions = self._spelling.functions(operations(self._program.values))
-        vectors = vector_types() + vector_stream() if self._is_vector else ""
+        vectors = "#include <kf/vector.hpp>\n" if self._is_vector else ""
         return vectors + functions + head + body + "}\n"
 
     @property
@@ -85,8 +83,6 @@ class SyclRowKernel:
         lines.append("const size_t start = (size_t)row * cols;")
         if self.uses_local:
             lines.append("float* kept = &staged[held * cols];")
-        if self._genes["store"] == "streaming":
-            lines.append("const bool lines = cols % 16 == 0;")
         return lines
 
     def _emit_pass(self, row_pass: RowPass) -> None:
@@ -155,17 +151,18 @@ class SyclRowKernel:
         return "kept", "slot" if is_own else "i"
 
     def _read(self, array: str, index: str) -> str:
-        return f"load({array}, {index})" if self._type == VECTOR else f"{array}[{index}]"
+        is_vector = self._type == VECTOR
+        return f"kf::load({array}, kf::Whole{{{index}}})" if is_vector else f"{array}[{index}]"
 
     def _write(self, array: str, index: str, value: str) -> str:
-        if self._is_vector:
-            return f"store({array}, {index}, {value});"
+        if self._type == VECTOR:
+            return f"kf::store({array}, kf::Whole{{{index}}}, {value});"
         return f"{array}[{index}] = {value};"
 
     def _store(self, output: str, value: str) -> str:
         row = f"({output}_to + start)"
-        if self._genes["store"] == "streaming":
-            return f"stream({row}, i, {value}, lines);"
+        if self._genes["store"] == "streaming" and self._type == VECTOR:
+            return f"kf::stream({row}, kf::Whole{{i}}, {value});"
         return self._write(row, "i", value)
 
     def element(self, load: Load) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-VECTOR = "vec16"
+VECTOR = "kf::Vector"
 """Type of an explicit vector: 16 floats, one register of the widest units, one cache line."""
 
 _STRIDES = {"item": "1", "vector": "16", "group": "BLOCK", "sub_group": "SG"}

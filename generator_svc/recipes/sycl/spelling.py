@@ -1,8 +1,7 @@
-"""SYCL spellings: operations, kernel heads, and functions that recipes bring along."""
+"""SYCL spellings: operations, kernel heads, and the blocks that they are in."""
 
 from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP, Spelling
 from generator_svc.recipes.genome import Genes
-from generator_svc.recipes.kernel_templates import kernel_text
 
 _NAMES = {
     "abs": "__builtin_elementwise_abs",
@@ -19,35 +18,23 @@ _REDUCERS = {"sum": "sycl::plus<float>()", "max": "sycl::maximum<float>()",
 def sycl_spelling(genes: Genes) -> Spelling:
     """Return the spelling of operations.
 
-    Genes "exp" and "erf" may ask for our own functions in place of the library's; where gene "who"
-    makes elements explicit vectors, the error function always is our own.
+    Genes "exp" and "erf" may ask for our blocks' functions in place of the library's; where gene
+    "who" makes elements explicit vectors, the error function always is the blocks'.
     """
     is_vector = genes.get("who") == "vector"
     polynomial_exp = genes.get("exp") == "polynomial"
     polynomial_erf = genes.get("erf") == "polynomial" or is_vector
-    brought: list[tuple[frozenset[str], str]] = []
-    if polynomial_exp:
-        brought.append((USES_EXP, kernel_text("sycl/kernels/exp.hpp", is_vector=is_vector)))
-    if polynomial_erf:
-        brought.append((USES_ERF, kernel_text("sycl/kernels/erf.hpp")))
+    own = (USES_EXP if polynomial_exp else frozenset()) | (
+        USES_ERF if polynomial_erf else frozenset()
+    )
     return Spelling(
         names={
             **_NAMES,
-            "exp": "recipe_exp" if polynomial_exp else "__builtin_elementwise_exp",
-            "erf": "recipe_erf" if polynomial_erf else "sycl::erf",
+            "exp": "kf::exp" if polynomial_exp else "__builtin_elementwise_exp",
+            "erf": "kf::erf" if polynomial_erf else "sycl::erf",
         },
-        brought=tuple(brought),
+        brought=((own, "#include <kf/math.hpp>\n"),),
     )
-
-
-def vector_types() -> str:
-    """Return explicit vectors and their accesses to memory."""
-    return kernel_text("sycl/kernels/vectors.hpp")
-
-
-def vector_stream() -> str:
-    """Return the store of vectors that stay out of the caches."""
-    return kernel_text("sycl/kernels/vector_stream.hpp")
 
 
 def reduce_over(group: str, kind: str, value: str) -> str:

@@ -22,11 +22,11 @@ namespace kf {
 
 enum class Layout { NK, KN };
 
-// Columns of a panel: the last one's are what is left, whole vectors.
+// Columns of a panel, which are also its rows' stride: the last one's are what is left.
 template <int VECTORS>
 inline int panel_width(int panel, int n) {
-  const int left = (n + WIDTH - 1) / WIDTH - panel * VECTORS;
-  return (left < VECTORS ? left : VECTORS) * WIDTH;
+  const int left = n - panel * VECTORS * WIDTH;
+  return left < VECTORS * WIDTH ? left : VECTORS * WIDTH;
 }
 
 template <int VECTORS, Layout LAYOUT>
@@ -35,18 +35,17 @@ inline void pack_panel(int panel, const float* __restrict__ b, float* __restrict
   const int first = panel * VECTORS * WIDTH, width = panel_width<VECTORS>(panel, n);
   float* to = panels + static_cast<size_t>(first) * k;
   for (int i = 0; i < k; ++i, to += width) {
-    for (int j = 0; j < width; j += WIDTH) {
-      const int column = first + j;
-      if constexpr (LAYOUT == Layout::KN) {
-        const float* row = b + static_cast<size_t>(i) * n;
-        const bool is_whole = column + WIDTH <= n;
-        store(to, Whole{j},
-              is_whole ? load(row, Whole{column}) : load(row, Part{column, n - column}));
-      } else {
-        for (int c = 0; c < WIDTH; ++c) {
-          to[j + c] = column + c < n ? b[static_cast<size_t>(column + c) * k + i] : 0.0f;
+    if constexpr (LAYOUT == Layout::KN) {
+      const float* row = b + static_cast<size_t>(i) * n + first;
+      for (int j = 0; j < width; j += WIDTH) {
+        if (j + WIDTH <= width) {
+          store(to, Whole{j}, load(row, Whole{j}));
+        } else {
+          store(to, Part{j, width - j}, load(row, Part{j, width - j}));
         }
       }
+    } else {
+      for (int j = 0; j < width; ++j) to[j] = b[static_cast<size_t>(first + j) * k + i];
     }
   }
 }
@@ -67,6 +66,21 @@ struct Tile {
 #pragma unroll
         for (int c = 0; c < VECTORS; ++c) v[r][c] += left * right[c];
       }
+    }
+  }
+
+  // The first `count` columns of one vector. Rows of b that end within the matrix are read whole:
+  // what is behind `count` is not stored.
+  inline void add_part(const float* const (&rows)[ROWS], const float* b, int stride, int k,
+                       int offset, int count) {
+    static_assert(VECTORS == 1, "the last columns, a vector at a time");
+    const int spare = k * stride - offset - WIDTH;
+    const int whole = spare < 0 ? 0 : spare / stride + 1;
+    add(rows, b, stride, whole);
+    for (int i = whole; i < k; ++i) {
+      const Vector right = load(b + static_cast<size_t>(i) * stride, Part{0, count});
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) v[r][0] += rows[r][i] * right;
     }
   }
 };
@@ -90,7 +104,7 @@ struct Product {
       columns<VECTORS>(first, b, width, begin, end, o, store);
     } else {
       for (int j = 0; j < width; j += WIDTH) {
-        columns<1>(first + j, b + j, width, begin, end, o, store);
+        columns<1>(first + j, b + j, width, begin, end, o, store, j);
       }
     }
   }
@@ -98,7 +112,7 @@ struct Product {
  private:
   template <int COUNT, class Store>
   static inline void columns(int first, const float* b, int stride, int begin, int end,
-                             const Operands& o, Store& store) {
+                             const Operands& o, Store& store, int offset = 0) {
     for (int row = begin; row < end; row += ROWS) {
       const float* rows[ROWS];  // behind the last row: that one again, and not stored
 #pragma unroll
@@ -106,7 +120,16 @@ struct Product {
         rows[r] = o.a + static_cast<size_t>(row + r < end ? row + r : end - 1) * o.k;
       }
       Tile<ROWS, COUNT> tile;
-      tile.add(rows, b, stride, o.k);
+      const int left = o.n - first;
+      if constexpr (COUNT == 1) {
+        if (left < WIDTH) {
+          tile.add_part(rows, b, stride, o.k, offset, left);
+        } else {
+          tile.add(rows, b, stride, o.k);
+        }
+      } else {
+        tile.add(rows, b, stride, o.k);
+      }
       // Through memory, so that `store` is compiled once and not for each register.
       Vector sums[ROWS * COUNT];
 #pragma unroll
