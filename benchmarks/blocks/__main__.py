@@ -18,12 +18,14 @@ from typing import Any, Final
 
 from benchmarks.result_file import RESULTS, write_result
 from kernel_foundry.domain.evaluation import WorkloadResult
+from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import duration
 
 NAME: Final = "blocks"
 FOLDER: Final = Path(__file__).parent
+LIMITS: Final = EvaluationLimits(timing_seconds=5.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ BARS: Final = {
 }
 
 
-BARS_ON_PROCESSORS: Final = {"linear_gelu": 1.3, "residual_rmsnorm": 1.3, "scores_softmax": 1.3}
+BARS_ON_PROCESSORS: Final = {"scores_softmax": 1.3, "residual_rmsnorm": 1.3, "linear_gelu": 1.3}
 """Over the faster of eager and torch.compile."""
 
 
@@ -84,6 +86,7 @@ def main() -> int:
 def _on_processor(arguments: argparse.Namespace) -> int:
     """Judge answers with blocks and without in turn, so that a busy time meets both."""
     measured: dict[str, Any] = {}
+    out = arguments.out or RESULTS / f"{NAME}_cpu.json"
     with connect() as foundry:
         device = foundry.admit(FOLDER / "linear_gelu.py", device=arguments.device).device
         for name, least in BARS_ON_PROCESSORS.items():
@@ -102,15 +105,18 @@ def _on_processor(arguments: argparse.Namespace) -> int:
                 f"{way} {f['median_speedup']} ({f['least_speedup']} to {f['most_speedup']})"
                 for way, f in figures.items()
             )
-            print(f"{name}: {shown} times the faster of eager and torch.compile (bar {least})")
-    out = arguments.out or RESULTS / f"{NAME}_cpu.json"
-    write_result(out, f"{NAME}_cpu", device, {"candidates": measured})
+            print(
+                f"{name}: {shown} times the faster of eager and torch.compile (bar {least})",
+                flush=True,
+            )
+            # After each, for a run that is broken off to leave what it has.
+            write_result(out, f"{NAME}_cpu", device, {"candidates": measured})
     return 0 if all(figures["is_reached"] for figures in measured.values()) else 1
 
 
 def _verdict(foundry: Foundry, name: str, text: str, device: str) -> dict[str, Any]:
     verdict = foundry.evaluate(
-        read_task(FOLDER / f"{name}.py"), text, device=device, fresh_baselines=True
+        read_task(FOLDER / f"{name}.py"), text, device=device, limits=LIMITS, fresh_baselines=True
     )
     timed = next((w for w in verdict.workloads if w.timing is not None), None)
     figures: dict[str, Any] = {"outcome": verdict.outcome.name, "trust": verdict.trust.value}
