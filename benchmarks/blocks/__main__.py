@@ -25,7 +25,7 @@ from kernel_foundry.sdk.verdict_text import duration
 
 NAME: Final = "blocks"
 FOLDER: Final = Path(__file__).parent
-LIMITS: Final = EvaluationLimits(timing_seconds=5.0)
+LIMITS: Final = EvaluationLimits(timing_seconds=2.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
