@@ -4,7 +4,7 @@ Pure: source and name tables in, texts out. `work.py` hands them to the compiler
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -15,6 +15,8 @@ from evaluator_svc.messages.plan_findings import plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source
 from evaluator_svc.processes.binding import bind_workload, uses_library
+from evaluator_svc.sizes.spare_use import is_spare_of_use
+from kernel_foundry.domain.admission import NamedTensor
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -121,16 +123,17 @@ def _units(
 ) -> _Units:
     """Return the units of the workloads that the plan takes.
 
-    Spare workloads are left out if another optional one has a unit that is built in any case, and
-    optional ones if that many units are built for others.
+    Spare workloads are left out where other optional ones, of units that are built in any case,
+    show as much, and optional ones if that many units are built for others.
     """
     known: dict[TranslationUnit, int] = {}
     of_workload: list[int] = []
     left_out: list[str] = []
-    needed_count, is_served = 0, False
+    needed_count = 0
+    own, served = list[Sequence[NamedTensor]](), list[Sequence[NamedTensor]]()
     for workload in request.workloads:
         unit = None
-        if not (workload.is_spare and is_served):
+        if not workload.is_spare or is_spare_of_use(workload.tensors, served, own):
             unit = _unit_of_taken(request, workload, plan, configuration, toolchain)
         is_extra = workload.is_optional and unit not in known
         if unit is None or (is_extra and len(known) - needed_count >= _MOST_OPTIONAL):
@@ -140,7 +143,9 @@ def _units(
         of_workload.append(known.setdefault(unit, len(known)))
         if not workload.is_optional:
             needed_count = len(known)
-        is_served |= workload.is_optional and of_workload[-1] < needed_count
+            own.append(workload.tensors)
+        if workload.is_optional and of_workload[-1] < needed_count:
+            served.append(workload.tensors)
     return _Units(units=tuple(known), of_workload=tuple(of_workload), left_out=tuple(left_out))
 
 

@@ -33,6 +33,8 @@ class Trait(Flag):
     REPORTED = auto()
     """A difference is reported and refuses nothing: kernels may flush denormals and treat NaN as
     they like."""
+    ENDLESS = auto()
+    """Results may be infinite: infinities are compared as numbers are."""
     BRANCHES = auto()
     """It may take the reference another way, where that computes something."""
 
@@ -76,7 +78,7 @@ TRAITS: Final = {
     Distribution.LASTING_WEIGHTS: Trait.OF_PARAMETERS,
     Distribution.HUGE: _NONE,
     Distribution.TINY: _NONE,
-    Distribution.FAR: Trait.TIES,
+    Distribution.FAR: Trait.TIES | Trait.ENDLESS,
     Distribution.PLACES: Trait.TIES,
     Distribution.LEVEL: _NONE,
     Distribution.SMALL: _NONE,

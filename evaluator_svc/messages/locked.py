@@ -103,4 +103,4 @@ class WorkloadNames:
     is_optional: bool = False
     """A plan, or a compiler, that refuses it leaves it out, and the others go on."""
     is_spare: bool = False
-    """An optional one that is of use only where no other optional one is taken."""
+    """An optional one that is of use only where others that are taken do not show as much."""

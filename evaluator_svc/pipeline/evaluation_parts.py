@@ -75,7 +75,7 @@ class EvaluationParts:
     ) -> CandidateFailure | None:
         """Try inputs that a candidate may decline without a fault."""
         untried = self.context.admission.untried
-        trials = GeneratedTrials(self.generated, self.context.draft, bound, untried)
+        trials = GeneratedTrials(self.generated, self.context.draft, bound, untried, self.workloads)
         failure = correctness.try_generated(
             trials, partial(self.ranges.run_generated, runner, correctness.assess_precision)
         )

@@ -1,6 +1,6 @@
 """One configuration of a candidate in a runner: its programs, and its plan bound to workloads."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from evaluator_svc.messages.item_order import ItemOrder
@@ -11,7 +11,9 @@ from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.inputs import WorkloadInputs
 from evaluator_svc.runner.load_program import load_program
 from evaluator_svc.runner.loaded_workload import LoadedWorkload
+from evaluator_svc.sizes.spare_use import is_spare_of_use
 from evaluator_svc.spirv.reordered import reordered
+from kernel_foundry.domain.admission import NamedTensor
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.tree import Plan
 
@@ -48,7 +50,7 @@ class LoadedConfiguration:
         inputs: Mapping[str, WorkloadInputs],
         hidden: Callable[[], Iterable[CoveredRange]],
     ) -> None:
-        """Bind the plan to every workload, and to a spare one if it takes no other optional one.
+        """Bind the plan to every workload, and to a spare one if it shows more than others do.
 
         Args:
             plan: The candidate's.
@@ -59,9 +61,10 @@ class LoadedConfiguration:
             PlanError: it does not fit a workload that is not optional.
         """
         request = self._request
-        is_other_bound = False
+        own: list[Sequence[NamedTensor]] = []
+        taken: list[Sequence[NamedTensor]] = []
         for names, unit in zip(request.workloads, request.unit_of_workload, strict=True):
-            if names.is_spare and is_other_bound:
+            if names.is_spare and not is_spare_of_use(names.tensors, taken, own):
                 continue
             try:
                 sequence = bind_workload(
@@ -76,7 +79,7 @@ class LoadedConfiguration:
                 if not names.is_optional:
                     raise
                 continue
-            is_other_bound |= names.is_optional
+            (taken if names.is_optional else own).append(names.tensors)
             self._units[names.workload] = unit
             self.workloads[names.workload] = LoadedWorkload(
                 self._opened,

@@ -13,6 +13,9 @@ PREFIX: Final = "forward."
 _EIGHTHS: Final = "/8"
 _BEYOND_ONE: Final = 12
 """Eighths."""
+_TIMES: Final = 2
+_MORE: Final = 2
+"""What a whole number is multiplied by, and what is added."""
 
 
 def other_values(name: str, value: object) -> tuple[Size, ...]:
@@ -28,12 +31,14 @@ def other_values(name: str, value: object) -> tuple[Size, ...]:
     return ()
 
 
-def value_beyond_one(name: str, value: object) -> tuple[Size, ...]:
-    """Return a value above one of a float argument below it; empty for others.
+def value_beyond(name: str, value: object) -> tuple[Size, ...]:
+    """Return a value above one of a float argument below it, a much larger one of a whole number.
 
-    A slope, a decay or a temperature may be on either side; a probability may not, and the
-    reference then refuses it.
+    A slope, a decay or a temperature may be on either side, a power or a number of steps larger; a
+    probability or an axis may not, and the reference then refuses it. Empty for others.
     """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return (Size(name=f"{PREFIX}{name}", value=_TIMES * value + _MORE),)
     if isinstance(value, float) and 0.0 < value < 1.0:
         return (Size(name=f"{PREFIX}{name}{_EIGHTHS}", value=_BEYOND_ONE),)
     return ()

@@ -4,9 +4,9 @@ Each changes all sizes at once. The first has odd sizes next to powers of two, m
 no divisor of the timed sizes is left. The second keeps the divisors and has larger sizes than
 any timed workload, as far as that is cheap; sizes for which it is not are larger in the first one.
 The third has odd sizes a little above the largest timed ones, and so shows what a kernel does for
-large sizes only. Numbers among forward's arguments change in the first, and those below one are
-above it in the second. The same task always gets
-the same workloads. Those with one long axis and tiny sizes are in `long_axes.py`.
+large sizes only. Numbers among forward's arguments change in the first, and further in the second.
+The same task always gets the same workloads. Those with one long axis and tiny sizes are in
+`long_axes.py`.
 """
 
 import math
@@ -53,7 +53,7 @@ class SizeGroup:
 def generated_workloads(
     groups: Sequence[SizeGroup],
     numbers: Sequence[Size] = (),
-    beyond_one: Sequence[Size] = (),
+    beyond: Sequence[Size] = (),
 ) -> tuple[tuple[Workload, ...], ...]:
     """Return workloads of other sizes, each with the ways to have it, the best first.
 
@@ -62,7 +62,7 @@ def generated_workloads(
     Args:
         groups: What can change.
         numbers: Other values of numbers among forward's arguments.
-        beyond_one: Values above one of such that are below it.
+        beyond: Values of these that are further from the usual.
     """
     if not groups and not numbers:
         return ()
@@ -83,7 +83,8 @@ def generated_workloads(
             *(workload_of(groups, smaller, [number]) for number in numbers),
         ],
         [
-            *(workload_of(groups, larger, beyond_one) for _ in beyond_one[:1]),
+            *(workload_of(groups, larger, beyond) for _ in beyond[:1]),
+            *(workload_of(groups, larger, [number]) for number in beyond),
             *(workload_of(groups, values) for values in (larger, smaller) if groups),
         ],
     )

@@ -1,5 +1,7 @@
 """Generated workloads of sizes from 1 to 7 but for one axis, several times the largest timed one.
 
+The first size, which most modules have a batch's for, is 1 where it is not the long one.
+
 Kernels that read a whole step before they ask for a row's end, or that look at no more of an axis
 than is timed, are wrong on these alone. The long size is a multiple of the timed one, so a plan
 that asks for whole blocks takes it.
@@ -21,7 +23,8 @@ from kernel_foundry.domain.task import Task, Workload
 _TINY: Final = tuple(range(1, 8))
 _LEAST_GROUP: Final = 3
 """Tiny sizes of the second choice, where those of the first leave too little to compare."""
-_TIMES: Final = (5, 2)
+LONGER: Final = 5
+_TIMES: Final = (LONGER, 2)
 """Times the largest timed size, the best first."""
 _AXES: Final = 2
 _CHEAP: Final = 1 << 24
@@ -52,12 +55,24 @@ def long_axis_workloads(
     return tuple(ways for ways in kept if ways)
 
 
+def long_beside_kept(groups: Sequence[SizeGroup], place: int) -> Workload | None:
+    """Return a workload with one long axis beside small sizes that timed powers of two divide.
+
+    None where nothing else can change.
+    """
+    values = smaller_kept(groups)
+    values[place] = LONGER * groups[place].value
+    return workload_of(groups, values) if len(groups) >= _AXES else None
+
+
 def _with_long(
     groups: Sequence[SizeGroup], places: Sequence[int], tiny: Sequence[Sequence[int]]
 ) -> list[Workload]:
     ways = []
+    may_be_one = 0 not in places and groups[0].takes_odd
+    of_one = [[1, *values[1:]] for values in tiny] if may_be_one else []
     for times in _TIMES:
-        for values in (*tiny, smaller_kept(groups)):
+        for values in (*of_one, *tiny, smaller_kept(groups)):
             several = list(values)
             for place in places:
                 several[place] = times * groups[place].value

@@ -112,12 +112,14 @@ class Distribution(StrEnum):
     NEGATIVE = "negative"
     """Below zero as a whole, each row multiplied by a factor of its own, up to 64."""
     ALIKE = "alike"
-    """Inputs of the same shape with the same values, rows of them moved by some places."""
+    """Inputs of the same shape with the same values, rows of them moved by some places, negated or
+    differing in a bit; rows of one that is compared with itself likewise."""
     DENSE = "dense"
     """Inputs without the zeros that lie at the same places in every draw."""
     EXTREMES = "extremes"
-    """Rows of masks that keep all or nothing, or begin or end with a run; NaN where a mask leaves
-    it unread; rows of shares with zeros or with a single one, labels that a loss is to ignore."""
+    """Rows of masks that keep all, nothing or one, or begin or end with a run; NaN where a mask
+    leaves it unread; rows of shares with zeros or with a single one, labels that a loss is to
+    ignore."""
     NEAR_ONE = "near_one"
     """Around one, so that products of many do not vanish; of references that multiply or add up
     many."""
@@ -138,11 +140,11 @@ class Distribution(StrEnum):
     TINY = "tiny"
     """So small that squares vanish; of the same references."""
     FAR = "far"
-    """Rows of tens of thousands with one sign, rows with runs of minus infinity; in float16 rows of
-    hundreds, whose squares overflow."""
+    """Rows of tens of thousands with one sign, rows with runs of minus infinity, or of infinity
+    where results may be; in float16 rows of hundreds, whose squares overflow."""
     PLACES = "places"
     """Places and classes of which most are one and neighbours alike, offsets with empty stretches
-    and a long one, lengths of zero and of the whole row."""
+    and a long one, lengths of zero, one and the whole row with NaN behind."""
     LEVEL = "level"
     """Some rows, columns, samples or channels of one value each; of references that divide. A
     kernel may be inexact there, but gives numbers where the reference does."""
@@ -156,7 +158,8 @@ class Distribution(StrEnum):
     """Rows so close to one that a logarithm is small, down to 2^-20; of references that take one
     of single elements."""
     ORDERED = "ordered"
-    """Rows, and columns, that rise or fall as a whole, integers in runs and rows of one integer."""
+    """Rows, and columns, that rise, fall or do both in turn; integers in runs, rows of one integer
+    and rows that repeat their beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from evaluator_svc.pipeline.build.build import BuildResult, BuildSettings
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.sizes.generated_workloads import SizeGroup, generated_workload
 from evaluator_svc.sizes.long_axes import long_axis_workloads
+from evaluator_svc.sizes.spare_use import is_spare_of_use
 from evaluator_svc.sizes.spare_workloads import spare_workloads
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -63,12 +64,40 @@ def test_the_third_axis_is_long_beside_the_second_where_that_is_cheap() -> None:
 
 
 def test_tasks_meet_different_tiny_sizes_and_a_task_the_same() -> None:
-    rows = {_values(long_axis_workloads(_task(n), _ROWS_AND_COLS)[0][0])[0] for n in range(64)}
-    assert rows == set(range(1, 8))
+    cols = {_values(long_axis_workloads(_task(n), _ROWS_AND_COLS)[1][0])[1] for n in range(64)}
+    assert cols == set(range(1, 8))
     task = _task()
     ways = [w for several in long_axis_workloads(task, _ROWS_AND_COLS) for w in several]
     assert ways == [w for several in long_axis_workloads(task, _ROWS_AND_COLS) for w in several]
     assert all(generated_workload(task, w.name) == w for w in ways)
+
+
+def test_the_first_size_is_one_where_another_is_long() -> None:
+    for n in range(8):
+        in_cols, in_rows = long_axis_workloads(_task(n), _ROWS_AND_COLS)
+        assert _values(in_cols[0])[0] == 1
+        # Not where a module does not run with one.
+        assert any(_values(w)[0] > 1 for w in in_cols)
+        assert _values(in_rows[0])[0] == 5 * 512
+
+
+def test_a_plan_of_whole_blocks_alone_meets_a_long_axis_beside_a_few_of_them() -> None:
+    spare = [s for s in spare_workloads(_ROWS_AND_COLS) if s.is_long]
+    cols, rows = (_values(s.workload) for s in spare)
+    assert (cols[1] % 1024, rows[0] % 512) == (0, 0)
+    assert (min(cols[1] / 1024, rows[0] / 512) >= 4, cols[0] % 64, rows[1] % 64) == (True, 0, 0)
+    assert not any(s.is_long for s in spare_workloads(_ROWS_AND_COLS[:1]))
+
+
+@pytest.mark.parametrize(
+    ("taken", "of_use"), [((), True), ((72,), True), ((72, 128), False), ((37, 320), False)]
+)
+def test_a_spare_workload_is_of_use_where_no_other_is_nearly_as_long(
+    taken: tuple[int, ...], *, of_use: bool
+) -> None:
+    others = [_names("other", rows).tensors for rows in taken]
+    own = [_names("own", 64).tensors]
+    assert is_spare_of_use(_names("spare", 320).tensors, others, own) is of_use
 
 
 def test_a_long_axis_costs_no_more_than_what_is_timed() -> None:
@@ -87,7 +116,7 @@ def test_sizes_that_have_to_keep_a_divisor_do() -> None:
 
 
 def test_spare_sizes_have_what_a_plan_may_ask_for_the_smallest_first() -> None:
-    spare = spare_workloads(_ROWS_AND_COLS)
+    spare = [s for s in spare_workloads(_ROWS_AND_COLS) if not s.is_long]
     sizes = [_values(s.workload) for s in spare]
     assert [math.prod(s) for s in sizes] == sorted(math.prod(s) for s in sizes)
     assert (512, 1024) not in sizes

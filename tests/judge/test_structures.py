@@ -41,9 +41,10 @@ def test_inputs_of_one_shape_are_alike_and_moved() -> None:
     places = torch.arange(one.shape[1])
     shifts, ends = [], []
     for a, b in zip(one, two, strict=True):
-        shift = next(s for s in range(60) if int((a.roll(s) != b).count_nonzero()) <= 1)
+        shift = next(s for s in range(60) if int((a.roll(s) != b).count_nonzero()) <= 20)
         shifts.append(shift)
-        ends += places[a.roll(shift) != b].tolist()
+        apart = places[a.roll(shift) != b].tolist()
+        ends += apart if len(apart) == 1 else []
     assert 20 <= shifts.count(0) <= 65
     assert max(shifts) > 15
     # Of some that are not moved one element differs, of some of these the last one.

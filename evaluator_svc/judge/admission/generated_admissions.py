@@ -19,7 +19,7 @@ from evaluator_svc.judge.comparison.needed_factor import cancelling_factor
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.sizes.generated_workloads import beside_largest, generated_workloads
-from evaluator_svc.sizes.long_axes import long_axis_workloads
+from evaluator_svc.sizes.long_axes import LONGER, long_axis_workloads
 from evaluator_svc.sizes.spare_workloads import spare_workloads
 from kernel_foundry.domain.admission import TensorRole, ValueRange, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -33,6 +33,13 @@ _LEAST_ELEMENTS: Final = 3
 """Of an output of tiny sizes, if it has as many otherwise."""
 _BESIDE_NS: Final = 1e8
 """…and the longest that eager PyTorch may take there: judging it costs a few times that."""
+
+
+_LONG_BYTES: Final = 1 << 30
+"""Most that a reference may need for one long axis beside sizes that are not tiny, if it is
+quadratic in that…"""
+_LONG_NS: Final = 5e8
+"""…and the longest that eager PyTorch may take."""
 
 
 def changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
@@ -93,7 +100,7 @@ def admissions_of_other_sizes(
 
     usual = [
         item
-        for ways in generated_workloads(sizes.groups, sizes.numbers, sizes.beyond_one)
+        for ways in generated_workloads(sizes.groups, sizes.numbers, sizes.beyond)
         if (item := next(loaded(ways), None)) is not None
     ]
     found = [_with_graph(item, device, peaks) for item in usual]
@@ -106,12 +113,21 @@ def admissions_of_other_sizes(
         if item is not None:
             factor = cancelling_factor(item.module, tolerance)
             found.append(replace(of_other_sizes(facts, item), tolerance_factor=factor))
+    timed = (b.timing.median_ns for b in measured[facts.workload] if b.name == EAGER)
+    eager = min(timed, default=math.inf)
+    has_long = (
+        LONGER**2 * first.sizes.reference_bytes <= _LONG_BYTES and LONGER**2 * eager <= _LONG_NS
+    )
     for spare in spare_workloads(sizes.groups):
+        if spare.is_long and not has_long:
+            continue
         item = next(loaded([spare.workload]), None)
         if item is None and spare.is_near and first.sizes.set_bytes <= _BESIDE_BYTES[False]:
             item = _near(spare.workload, first, prepare)
         if item is not None:
-            found.append(replace(of_other_sizes(facts, item), is_spare=True))
+            factor = cancelling_factor(item.module, tolerance) if spare.is_long else 1.0
+            spared = replace(of_other_sizes(facts, item), is_spare=True)
+            found.append(replace(spared, tolerance_factor=factor))
     # The same sizes may be had in two ways: the first counts.
     return tuple({w.workload: w for w in reversed(found)}.values())[::-1]
 

@@ -18,7 +18,7 @@ from evaluator_svc.judge.inputs.input_set import flatten_outputs
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.sizes.argument_numbers import other_values, value_beyond_one
+from evaluator_svc.sizes.argument_numbers import other_values, value_beyond
 from evaluator_svc.sizes.generated_workloads import SMALL, SizeGroup
 from evaluator_svc.sizes.size_places import SizePlace, size_places
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -41,8 +41,8 @@ class SizeGroups:
     groups: tuple[SizeGroup, ...] = ()
     numbers: tuple[Size, ...] = ()
     """Other values of numbers among forward's arguments."""
-    beyond_one: tuple[Size, ...] = ()
-    """Values above one of such that are below it."""
+    beyond: tuple[Size, ...] = ()
+    """Values of these that are further from the usual."""
     fixed: tuple[str, ...] = ()
     """Sizes of inputs with which the module runs at one value only, as "get_inputs: 1024"."""
     joint: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class _Search:
             return SizeGroups(
                 groups=self._named(),
                 numbers=self._numbers(None, other_values),
-                beyond_one=self._numbers(None, value_beyond_one),
+                beyond=self._numbers(None, value_beyond),
             )
         self._devices = [device]
         deciding = self._deciding()
@@ -111,7 +111,7 @@ class _Search:
         return SizeGroups(
             groups=tuple(groups),
             numbers=self._numbers(device, other_values),
-            beyond_one=self._numbers(device, value_beyond_one),
+            beyond=self._numbers(device, value_beyond),
             fixed=tuple(fixed),
             joint=tuple(self._joint),
         )

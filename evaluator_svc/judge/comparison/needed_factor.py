@@ -28,7 +28,7 @@ from evaluator_svc.judge.tensors.scales import (
     groups_of,
     row_chunks,
 )
-from evaluator_svc.judge.tensors.tensor_parts import all_finite, by_cached_part
+from evaluator_svc.judge.tensors.tensor_parts import all_finite, by_cached_part, none_is_nan
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
@@ -141,12 +141,14 @@ def _noise(
     are broken zeros move too: what is looked up at the place of one of several maxima is another
     then. One run is enough where its errors are far below what is granted anyway.
     """
+    may_be_endless = has(distribution, Trait.ENDLESS)
     if all(o.is_floating_point() and tolerance.is_exact(i) for i, o in enumerate(expected)):
         # Values are moved and nothing is rounded: another order of operations gives the same.
-        return _Distances(changed, expected, tolerance).of(expected)
+        distances = _Distances(changed, expected, tolerance, may_be_endless=may_be_endless)
+        return distances.of(expected)
     known = exact_or_own(changed)
     exact = known.outputs
-    measure = _Distances(changed, exact, tolerance).of
+    measure = _Distances(changed, exact, tolerance, may_be_endless=may_be_endless).of
     worst = own = measure(expected)
     device = changed.module.device
     scale = UNKNOWN if known.inexact_because else 1.0
@@ -205,6 +207,13 @@ def _moved(tensor: torch.Tensor, *, generator: torch.Generator, breaks_ties: boo
     return by_cached_part(tensor, move)
 
 
+def _are_alike_endless(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether the same elements are infinite, with the same signs, and none is NaN."""
+    return none_is_nan(one) and all(
+        torch.equal(one == end, other == end) for end in (torch.inf, -torch.inf)
+    )
+
+
 class _Distances:
     """How far outputs are from the exact ones, each in tolerances.
 
@@ -212,11 +221,18 @@ class _Distances:
         changed: Whose outputs they are.
         exact: The exact ones.
         tolerance: That of ordinary inputs.
+        may_be_endless: Whether infinities are no farther from each other than equal numbers.
     """
 
     def __init__(
-        self, changed: InputSet, exact: Sequence[torch.Tensor], tolerance: Tolerance
+        self,
+        changed: InputSet,
+        exact: Sequence[torch.Tensor],
+        tolerance: Tolerance,
+        *,
+        may_be_endless: bool = False,
     ) -> None:
+        self._may_be_endless = may_be_endless
         self._changed = changed
         self._exact = exact
         self._tolerance = tolerance
@@ -232,7 +248,7 @@ class _Distances:
         if not a.is_floating_point() or not a.numel():
             # An index that rounding decides is as far as can be.
             return 0.0 if torch.equal(a, e.to(a.dtype)) else math.inf
-        if not all_finite(a):
+        if not all_finite(a) and not (self._may_be_endless and _are_alike_endless(a, e)):
             return math.inf
         if self._tolerance.is_exact(index):
             return 0.0  # nothing is rounded there

@@ -35,7 +35,10 @@ HINTS: Final = {
         " has the sign that the reference gives it."
     ),
     "negative": "Begin a maximum at minus infinity, and subtract it before exp.",
-    "alike": "Leave out nothing that differs only where inputs are near each other.",
+    "alike": (
+        "Leave out nothing that differs only where inputs are near each other, in one bit, in"
+        " their signs or in the order of a row."
+    ),
     "dense": (
         "Rely on no zeros of inputs; where the task means them, its sidecar has the input among its"
         " `constants`."
@@ -56,8 +59,8 @@ HINTS: Final = {
     "lasting_weights": "Take each step from the state before it: a state need not fade.",
     "close": "Subtract before squaring: squares less products leave nothing of a small difference.",
     "far": (
-        "Begin a maximum at minus infinity, leave out what is minus infinity before two are"
-        " subtracted, and square what is 16 bits wide in float32."
+        "Begin a maximum at minus infinity, and a minimum at infinity; leave out what is minus"
+        " infinity before two are subtracted, and square what is 16 bits wide in float32."
     ),
     "places": (
         "Add with atomics or by one work-item for each place, take all bits of a place, count on no"
@@ -83,6 +86,10 @@ NO_NUMBER_HINTS: Final = {
         " where it does, and select by a mask, since NaN times zero is NaN."
     ),
     "zeros": "Guard divisions and logarithms as the reference does.",
+    "places": (
+        "Select by a row's length: NaN behind its end times zero is NaN. Divide by a length as the"
+        " reference does where it is zero or one."
+    ),
 }
 """Where an output is no number but should be one; else `HINTS`."""
 SWALLOWED: Final = (

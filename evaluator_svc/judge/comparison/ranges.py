@@ -149,12 +149,16 @@ def _verdict(
 
 
 def _held(draw: SharedDraw, seed: int, value_range: ValueRange) -> tuple[int, ...]:
-    """Return which outputs are compared; of a range that binds those that are finite."""
+    """Return which outputs are compared; of a range that binds those that are defined there."""
     outputs = range(len(draw.output_slots))
     if not value_range.is_binding:
         return tuple(outputs)
-    expected = draw.expected(seed)
-    return tuple(i for i in outputs if i not in value_range.left_out and expected[i].is_finite())
+    may_be_endless = has(value_range.distribution, Trait.ENDLESS)
+    is_defined = [
+        output.has_no_nan() if may_be_endless else output.is_finite()
+        for output in draw.expected(seed)
+    ]
+    return tuple(i for i in outputs if i not in value_range.left_out and is_defined[i])
 
 
 def _kept(draw: SharedDraw, value_range: ValueRange, held: Sequence[int]) -> str:
@@ -268,11 +272,11 @@ _WORDS = {
     "large_integers": "whole numbers of large magnitude, or with fractions",
     "blocks": "matrices of two blocks with little between them",
     "negative": "inputs of which none is above zero, rows of different magnitudes",
-    "alike": "inputs that are alike, some rows of them moved",
+    "alike": "inputs that are alike, some rows of them moved, negated or differing in a bit",
     "dense": "inputs without the zeros that lie alike in every draw",
     "extremes": (
-        "masks that keep all, nothing or no run, with NaN where nothing is read, shares of zero or"
-        " one, or labels to be ignored"
+        "masks that keep all, nothing, one or no run, with NaN where nothing is read, shares of"
+        " zero or one, or labels to be ignored"
     ),
     "near_one": "inputs around one",
     "beside_one": "inputs with rows that are close to one, down to 2^-20",
@@ -282,10 +286,10 @@ _WORDS = {
     "huge": "inputs so large that their squares overflow",
     "tiny": "inputs so small that their squares vanish",
     "lasting_weights": "parameters by which late outputs follow from early inputs",
-    "far": "inputs with rows of large values of one sign, and with minus infinity in some rows",
+    "far": "inputs with rows of large values of one sign, and with infinity in some rows",
     "places": (
         "places of which most are one or from the whole table, offsets with empty stretches, or"
-        " lengths of zero and of the whole row"
+        " lengths of zero, one and the whole row, with NaN behind them"
     ),
     "level": "inputs with rows, columns or channels of one value",
     "small": "inputs with rows that are small as a whole, or small variances",
@@ -293,5 +297,5 @@ _WORDS = {
         "inputs at the reference's own bounds, thresholds, padding or other marks, or as large as"
         " what they are compared with"
     ),
-    "ordered": "inputs with rows or columns in order, integers in runs",
+    "ordered": "inputs with rows or columns in order or in turns, integers in runs",
 }

@@ -14,7 +14,7 @@ from evaluator_svc.judge.tensors.scales import (
     groups_of,
     scale_without_inputs,
 )
-from evaluator_svc.judge.tensors.tensor_parts import all_finite
+from evaluator_svc.judge.tensors.tensor_parts import all_finite, none_is_nan
 from kernel_foundry.domain.task import Tolerance
 
 
@@ -55,6 +55,10 @@ class ExpectedOutput:
     def is_finite(self) -> bool:
         """Return whether all values are finite, looked at in pieces."""
         return self.is_exact or all_finite(self.tensor)
+
+    def has_no_nan(self) -> bool:
+        """Return whether all values are numbers or infinities, looked at in pieces."""
+        return self.is_exact or none_is_nan(self.tensor)
 
     def bound(self, tolerance: Tolerance) -> torch.Tensor:
         """Return the largest allowed error of each element, in the output's shape, float32."""

@@ -22,6 +22,28 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadTail:
+    """Ends of an input's rows that the reference does not look at."""
+
+    values: int
+    """Index of the input."""
+    lengths: int
+    """Index of that which tells the lengths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Places and lengths, and what lies behind these."""
+
+    short_lengths: tuple[int, ...]
+    """Of rows: none, one, or both."""
+    unread_tails: tuple[UnreadTail, ...] = ()
+    """What lies behind rows' ends."""
+    has_whole_tables: bool = False
+    """Whether places may be any of those that there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExtremeRows:
     """Rows of masks, and what masks leave out."""
 
@@ -29,6 +51,8 @@ class ExtremeRows:
     """Whether some rows of a mask are ones alone."""
     has_empty: bool
     """Whether some are zeros alone."""
+    has_single: bool = True
+    """Whether some keep one element alone, or all but one."""
     unread: tuple[Unread, ...] = ()
 
 
@@ -38,6 +62,10 @@ class FarRows:
 
     infinite: frozenset[int] = frozenset()
     """Inputs with minus infinity, by index."""
+    has_endless: bool = False
+    """Whether some rows are infinite throughout, and results may be infinite."""
+    is_above: bool = False
+    """Whether infinity is above zero."""
     large: frozenset[int] = frozenset()
     """Inputs with large values."""
     any_sign: bool = False
@@ -73,10 +101,9 @@ class DefinedValues:
 
     extreme_rows: ExtremeRows | None = None
     far_rows: FarRows | None = None
-    least_length: int | None = None
-    """Of rows: 0 or 1."""
-    whole_tables: bool = False
-    """Whether places may be any of those that there are; found with `least_length`."""
+    places: Places | None = None
+    negated_rows: bool | None = None
+    """Whether rows may be those of another input, negated."""
     level_inputs: frozenset[int] | None = None
     """Inputs, by index, that may have rows of one value."""
     small_slices: SmallSlices | None = None

@@ -31,7 +31,7 @@ from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses, asks_of_floats
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.operators import OperatorLog
-from evaluator_svc.judge.reference.self_differences import SUBTRACTING, SelfDifferences
+from evaluator_svc.judge.reference.self_differences import COMPARING, SUBTRACTING, SelfDifferences
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.reference.traits import ReferenceTraits
 from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
@@ -254,16 +254,25 @@ class PreparedWorkload:
         """What the reference takes floats for besides numbers; None: nothing, by its operators."""
         return self.input_uses if asks_of_floats(self.traits.operators) else None
 
-    @cached_property
+    @property
     def self_differences(self) -> frozenset[int]:
         """Which inputs, by their indices, the reference subtracts from themselves."""
-        if SUBTRACTING.isdisjoint(self.traits.operators):
-            return frozenset()
+        return self._self_uses[0]
+
+    @property
+    def self_comparisons(self) -> frozenset[int]:
+        """Which inputs, by their indices, the reference compares with themselves."""
+        return self._self_uses[1]
+
+    @cached_property
+    def _self_uses(self) -> tuple[frozenset[int], frozenset[int]]:
+        if (SUBTRACTING | COMPARING).isdisjoint(self.traits.operators):
+            return frozenset(), frozenset()
         sample = self.shared_set(PREPARATION_SEED)
         log = SelfDifferences(sample.inputs)
         with log:
             sample.run()
-        return frozenset(log.found)
+        return frozenset(log.found), frozenset(log.compared)
 
     @property
     def is_repeatable(self) -> bool:

@@ -43,16 +43,20 @@ _ATTENTION: Final = "_scaled_dot_product"
 
 def operands_of(name: str, args: Sequence[Any]) -> Sequence[Any]:
     """Return what a product multiplies: neither what is added to it nor a mask."""
+    return args[_operand_places(name)]
+
+
+def _operand_places(name: str) -> slice:
     if name in _ADDING:
-        return args[1:3]
-    return args[:3] if name.startswith(_ATTENTION) else args
+        return slice(1, 3)
+    return slice(3) if name.startswith(_ATTENTION) else slice(None)
 
 
 class CutOperands(OperatorMode):
     """While active, cuts the float32 operands of every product, on any device.
 
     Cut, not rounded: matrix units drop the bits of a register that nobody rounded, which is the
-    least exact that a candidate may do. Vectors, such as a bias, are added in float32.
+    least exact that a candidate may do. What is added to a product, such as a bias, stays as it is.
 
     Args:
         lost_bits: How many of the mantissa's last bits become zero.
@@ -66,9 +70,11 @@ class CutOperands(OperatorMode):
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator on cut operands where it is a product."""
-        if operator_name(func) in PRODUCT_OPERATORS:
+        name = operator_name(func)
+        if name in PRODUCT_OPERATORS:
             self.has_cut = True
-            args = tree_map(self._cut, args)
+            first, end, _ = _operand_places(name).indices(len(args))
+            args = (*args[:first], *tree_map(self._cut, args[first:end]), *args[end:])
         return func(*args, **kwargs)
 
     def _cut(self, value: Any) -> Any:

@@ -12,6 +12,8 @@ _EXACT: Final = frozenset({"clamp", "floor_divide", "fmod", "maximum", "minimum"
 """Operators whose results are no larger than what they are given."""
 _SHIFTS: Final = frozenset({"__lshift", "bitwise_left_shift"})
 """Operators, less what ends a name, that doubles do not have and that drop bits."""
+_NEVER_NEGATIVE: Final = frozenset({"gcd", "lcm"})
+"""Operators that doubles do not have either: where a result is below zero its type ended."""
 _ERROR: Final = 2.0**-32
 """Of a result in doubles, beside itself. An overflow is off by as much as the type holds."""
 
@@ -44,6 +46,8 @@ class IntegerOverflows(OperatorMode):
             return False
         if name in _SHIFTS:
             return True
+        if name in _NEVER_NEGATIVE:
+            return any(bool((one < 0).any()) for one in whole)
         if name == "_to_copy":
             wide = [args[0]]
         else:

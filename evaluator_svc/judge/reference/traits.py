@@ -98,6 +98,17 @@ class ReferenceTraits:
         return any(self._log.combinations.values())
 
     @property
+    def combines_by_order(self) -> bool:
+        """Whether elements of a result are made of many only as the largest, or the like."""
+        found = (name for name, count in self._log.combinations.items() if count)
+        return all("soft" not in n and any(part in n for part in _ORDERING) for n in found)
+
+    @property
+    def looks_for_least(self) -> bool:
+        """Whether the reference looks for the least of several, and never for the largest."""
+        return self._has_operator(("min",)) and not self._has_operator(("max",))
+
+    @property
     def combines_many(self) -> bool:
         """Whether the reference may multiply or add up as many elements as there are."""
         repeats = sum(self.operators[name] for name in _MULTIPLYING)

@@ -114,9 +114,10 @@ def _norms(lines: torch.Tensor, axis: int) -> torch.Tensor:
     is_told = norms.isfinite() & (norms > _LEAST_NORM)
     if bool(is_told.all()):
         return norms
-    # Squares may have overflowed, or vanished.
-    wide: torch.Tensor = torch.linalg.vector_norm(lines.double(), dim=axis)
-    return wide.float()
+    # Squares may have overflowed, or vanished; an infinity is none of its neighbours' scale.
+    wide = lines.double()
+    norm: torch.Tensor = torch.linalg.vector_norm(wide.where(~wide.isinf(), 0.0), dim=axis)
+    return norm.float()
 
 
 def cached_elements(device: torch.device) -> int:

@@ -6,6 +6,7 @@ where size and sign of ordinary values are an accident. Tensors are changed in
 """
 
 import itertools
+import math
 from typing import Final
 
 import torch
@@ -14,7 +15,9 @@ from evaluator_svc.judge.reference.formats import FLOAT8, computable
 from evaluator_svc.judge.tensors.equal_parts import equal_parts
 
 _LEAST_SORTED: Final = 8
-"""Fewest elements in order that are no accident."""
+"""Fewest elements in order that are no accident…"""
+_LEAST_WIDTH: Final = 3
+"""…and fewest of each row, where so many rows are in order that it is as unlikely."""
 _SHARE_ERROR: Final = {torch.float32: 2e-3, torch.float64: 2e-3}
 """How far from one the sum of a row of shares is: rounding, and what telling mantissas move."""
 _SHARE_ERROR_16_BIT: Final = 3e-2
@@ -62,11 +65,28 @@ def keeps_structure(before: torch.Tensor, after: torch.Tensor) -> bool:
     return not bound or ("labels" not in bound and bound <= structures(after))
 
 
-def points_back(tensor: torch.Tensor) -> bool:
-    """Return whether each place of a row names one before it, or itself, as parents of a tree do.
+def points_one_way(tensor: torch.Tensor) -> bool:
+    """Return whether each place of a row names one on the same side of it: a chain ends.
 
     Elements change, but each with those of other draws at its own place.
     """
+    return points_back(tensor) or points_on(tensor)
+
+
+def points_on(tensor: torch.Tensor) -> bool:
+    """Return whether each place of a row names one behind it, or itself, as links of a list do."""
+    if not tensor.ndim or tensor.dtype is torch.bool or tensor.is_floating_point():
+        return False
+    return points_back(mirrored_places(tensor))
+
+
+def mirrored_places(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the places of rows that begin at their ends."""
+    return (tensor.shape[-1] - 1 - tensor.long()).flip(-1).to(tensor.dtype)
+
+
+def points_back(tensor: torch.Tensor) -> bool:
+    """Return whether each place of a row names one before it, or itself, as a tree's parents do."""
     is_place = not tensor.is_floating_point() and tensor.dtype is not torch.bool
     if not is_place or not tensor.ndim or tensor.shape[-1] < _LEAST_SORTED:
         return False
@@ -96,9 +116,11 @@ def is_symmetric(tensor: torch.Tensor) -> bool:
 
 def _is_sorted(tensor: torch.Tensor, *, descending: bool) -> bool:
     """Return whether all rows are in order, and not each of one value; masks of lengths are."""
-    if tensor.ndim < 1 or tensor.shape[-1] < _LEAST_SORTED:
+    if tensor.ndim < 1 or tensor.shape[-1] < _LEAST_WIDTH:
         return False
     rows = tensor.reshape(-1, tensor.shape[-1])
+    if len(rows) * math.lgamma(rows.shape[1] + 1) < math.lgamma(_LEAST_SORTED + 1):
+        return False
     # One row tells most tensors at once.
     return all(_is_in_order(part, descending=descending) for part in (rows[:1], rows)) and bool(
         (rows[:, 0] != rows[:, -1]).any()

@@ -110,6 +110,14 @@ def all_finite(tensor: torch.Tensor) -> bool:
     return all(bool(part.sum().isfinite()) or bool(part.isfinite().all()) for part in parts)
 
 
+def none_is_nan(tensor: torch.Tensor) -> bool:
+    """Return whether all values are numbers or infinities, in parts."""
+    if not tensor.is_floating_point():
+        return True
+    parts = map(computable, torch.split(tensor.reshape(-1), CHUNK_ELEMENTS))
+    return not any(bool(part.isnan().any()) for part in parts)
+
+
 def random_signs(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return 1 or -1 for each element."""
     drawn = torch.randint(0, 2, values.shape, generator=generator, device=values.device)

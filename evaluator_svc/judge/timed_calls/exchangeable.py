@@ -13,7 +13,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.tensors.structure import points_back, structures
+from evaluator_svc.judge.tensors.structure import points_one_way, structures
 
 _LEAST: Final = 32
 """Elements; fewer tell nothing."""
@@ -33,7 +33,7 @@ def is_exchangeable(tensor: torch.Tensor) -> bool:
     """Return whether any order of the elements could have been drawn as well."""
     if tensor.numel() < _LEAST or structures(tensor) & {"symmetric", "rising", "falling", "shares"}:
         return False
-    if points_back(tensor):
+    if points_one_way(tensor):
         return False
     values = computable(tensor)
     low, high = float(values.min()), float(values.max())

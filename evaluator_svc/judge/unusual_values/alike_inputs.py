@@ -1,36 +1,61 @@
-"""Inputs that are alike: of the same values, rows of them moved by some places.
+"""Inputs that are alike: of the same values, rows of them moved by some places, or negated.
 
 Of tensors that are drawn one by one no two are ever near each other, so that a distance is never
 small, the best path of an alignment never far from the diagonal, rows that differ do so at
-their beginning, and what is looked for in a longer row is never there.
+their beginning, and what is looked for in a longer row is never there. Nor are rows of one tensor
+alike, or in another order: where the reference compares them with each other, some are.
 """
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
-from evaluator_svc.judge.tensors.structure import points_back, structures
+from evaluator_svc.judge.tensors.structure import points_one_way, structures
 from evaluator_svc.judge.tensors.tensor_parts import BLOCK_ELEMENTS, generator_of_stream
 
 _LEAST_LENGTH: Final = 8
 """Fewest places of a row that is moved."""
 _UNMOVED_SHARE: Final = 3
 """One row in so many is not moved at all."""
+_KINDS: Final = 4
+_DIFFERS_LAST, _DIFFERS, _NEGATED = 0, 1, 2
+"""Kinds of rows that are not moved; the others stay. Of integers some differ in place of signs."""
+_BIT_SHARE: Final = 0.125
+"""Of the elements of such rows, each in one bit."""
+_LEAST_ROWS: Final = 4
 _STREAM: Final = 0x1B87_3593_CC9E_2D51
 """Tells these draws from those of the inputs."""
 
 
-def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+def with_alike_inputs(
+    prepared: PreparedWorkload, input_set: InputSet, is_defined: Callable[[InputSet], bool]
+) -> InputSet:
     """Return a set in which inputs of one type and row shape have the values of the first of them.
+
+    Of one that is compared with itself, every second row has those of another.
 
     Of others that have as many rows of another length, half of the rows have a stretch of its in
     common. The set itself where there are no two such inputs. Integers stay within the range that
     a tensor has, and so does what is never negative; a tensor that would lose its structure stays.
+
+    Args:
+        prepared: The workload.
+        input_set: Ordinary inputs of it.
+        is_defined: Says whether the reference gives numbers on a set.
     """
+    defined = prepared.defined
+    if defined.negated_rows is None:
+        ordinary = prepared.shared_set(PREPARATION_SEED)
+        defined.negated_rows = is_defined(_with_alike(prepared, ordinary, has_negated=True))
+    return _with_alike(prepared, input_set, has_negated=defined.negated_rows)
+
+
+def _with_alike(prepared: PreparedWorkload, input_set: InputSet, *, has_negated: bool) -> InputSet:
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     sources, inputs = dict[object, torch.Tensor](), list(input_set.inputs)
@@ -38,12 +63,15 @@ def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
     for index, (name, tensor) in enumerate(
         zip(input_set.arguments.names, input_set.inputs, strict=True)
     ):
-        if name in constants or fixed[index] or not _has_rows(tensor) or points_back(tensor):
+        if name in constants or fixed[index] or not _has_rows(tensor) or points_one_way(tensor):
             continue
+        if index in prepared.self_comparisons and len(tensor) >= _LEAST_ROWS:
+            inputs[index] = _with_alike_rows(tensor, generator)
         kind = (tensor.dtype, tensor.ndim, tensor.shape[_axis(tensor) :])
         source = sources.setdefault(kind, tensor)
         if source is not tensor:
-            alike = _within(_moved(source, tensor, generator), tensor)
+            moved = _moved(source, tensor, generator, has_negated=has_negated)
+            alike = _within(moved, tensor)
         else:
             row = longer.setdefault((tensor.dtype, tensor.shape[:-1]), tensor)
             if row.shape == tensor.shape:
@@ -65,8 +93,21 @@ def _axis(tensor: torch.Tensor) -> int:
     return -1 if tensor.ndim < 3 else -2
 
 
-def _moved(source: torch.Tensor, other: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return the rows of `source` in the shape of `other`, each moved by places of its own."""
+def _with_alike_rows(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return a tensor of which every second row is the one before it, moved by some places."""
+    moved = _moved(tensor.roll(1, 0), tensor, generator, has_negated=False)
+    is_second = torch.arange(len(tensor), device=tensor.device) % 2 == 1
+    result = torch.where(is_second.reshape(-1, *(1 for _ in tensor.shape[1:])), moved, tensor)
+    return result if structures(tensor) <= structures(result) else tensor
+
+
+def _moved(
+    source: torch.Tensor, other: torch.Tensor, generator: torch.Generator, *, has_negated: bool
+) -> torch.Tensor:
+    """Return the rows of `source` in the shape of `other`, each moved by places of its own.
+
+    Of those that are not moved some are negated, if they are of floats, and some differ at a place.
+    """
     axis, device = _axis(source), source.device
     length = source.shape[axis]
     pieces = source.reshape(-1, *source.shape[axis:])
@@ -76,16 +117,30 @@ def _moved(source: torch.Tensor, other: torch.Tensor, generator: torch.Generator
     shifts = torch.exp2(drawn * math.log2(length / 2)).long()
     is_unmoved = torch.randint(0, _UNMOVED_SHARE, (count,), generator=generator, device=device) == 0
     shifts = torch.where(is_unmoved, 0, shifts)
-    changed = _changed_places(is_unmoved, length, generator)
+    kind = torch.randint(0, _KINDS, (count,), generator=generator, device=device)
+    changed = _changed_places(torch.where(is_unmoved, kind, _KINDS), length, generator)
+    is_negated = is_unmoved & (kind == _NEGATED) & (has_negated and source.is_floating_point())
+    signs = torch.where(is_negated, -1, 1).to(source.dtype)
     result = torch.empty((count, *pieces.shape[1:]), dtype=source.dtype, device=device)
+    bits = 1 if source.is_floating_point() else max(int(source.max()).bit_length(), 1)
     at_once = max(BLOCK_ELEMENTS // pieces[0].numel(), 1)
     for first in range(0, count, at_once):
         rows = torch.arange(first, min(first + at_once, count), device=device)
         places = (torch.arange(length, device=device) - shifts[rows, None]) % length
-        # Its neighbour's value stands there.
         is_changed = torch.arange(length, device=device) == changed[rows, None]
-        places = torch.where(is_changed, (places + 1) % length, places)
-        result[rows] = pieces[(rows % len(pieces))[:, None], places]
+        taken = torch.where(is_changed, (places + 1) % length, places)
+        row = (rows % len(pieces))[:, None]
+        # Its neighbour's value stands there, or of integers its own but for one bit.
+        values = pieces[row, taken]
+        if not source.is_floating_point() and source.dtype is not torch.bool:
+            bit = torch.randint(0, bits, taken.shape, generator=generator, device=device)
+            share = torch.rand(taken.shape, generator=generator, device=device)
+            is_one_bit = is_changed & (share < 1.0 - _BIT_SHARE)
+            has_bits = is_unmoved & (kind == _NEGATED)
+            is_bit = is_one_bit | (has_bits[rows, None] & (share < _BIT_SHARE))
+            flipped = pieces[row, places] ^ _beside(torch.ones_like(bit) << bit, values)
+            values = torch.where(_beside(is_bit, values), flipped.to(values.dtype), values)
+        result[rows] = values * _beside(signs[rows, None], values) if has_negated else values
     return result.reshape(other.shape)
 
 
@@ -112,18 +167,19 @@ def _with_stretches(
     return result.reshape(other.shape)
 
 
-def _changed_places(
-    is_unmoved: torch.Tensor, length: int, generator: torch.Generator
-) -> torch.Tensor:
-    """Return the place of the one element that differs in half of the rows that are not moved.
+def _beside(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Return values of two axes with as many axes as rows have."""
+    return values.reshape(*values.shape, *(1 for _ in rows.shape[2:]))
 
-    In every second of these it is the last one; -1: none differs.
+
+def _changed_places(kind: torch.Tensor, length: int, generator: torch.Generator) -> torch.Tensor:
+    """Return the place of the one element that differs in rows of some kinds; -1: none does.
+
+    In every second of these it is the last one.
     """
-    count, device = len(is_unmoved), is_unmoved.device
-    drawn = torch.randint(0, length, (count,), generator=generator, device=device)
-    kind = torch.randint(0, 4, (count,), generator=generator, device=device)
-    place = torch.where(kind == 0, length - 1, drawn)
-    return torch.where(is_unmoved & (kind < 2), place, -1)
+    drawn = torch.randint(0, length, kind.shape, generator=generator, device=kind.device)
+    place = torch.where(kind == _DIFFERS_LAST, length - 1, drawn)
+    return torch.where(kind <= _DIFFERS, place, -1)
 
 
 def _within(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

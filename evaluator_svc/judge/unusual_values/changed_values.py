@@ -66,6 +66,10 @@ _WEIGHT_EXPONENT: Final = {
     torch.float8_e5m2: 3.0,
 }
 """Most binary logarithm of an unusual weight, in units of what is usual; 6 in wider formats."""
+_FEW_PARAMETERS: Final = 4
+"""Most elements of a parameter of whose signs chance would leave some untried."""
+_FEW_SPREAD: Final = 0.125
+"""How far the exponents of these are from the largest, beside that."""
 _NEAR_ZERO: Final = 2.0**-8
 _FEW: Final = 2
 """Elements of a row that stay."""
@@ -144,6 +148,9 @@ def weights(
 ) -> torch.Tensor:
     """Return a tensor of the usual size, or of this and larger sizes.
 
+    Of a few elements of one sign each gets the other, and is among the largest: a draw of every
+    sign and size would leave to chance whether these are tried.
+
     Args:
         tensor: Ordinary values.
         is_large: Whether elements are multiplied by up to 64, each by a factor of its own.
@@ -152,19 +159,27 @@ def weights(
     """
     most = _WEIGHT_EXPONENT.get(tensor.dtype, 6.0) if is_large else 0.0
     generator, rms = generator_of(tensor), root_mean_square(tensor)
+    is_few = has_few(tensor)
 
     def drawn(values: torch.Tensor) -> torch.Tensor:
         shape, dtype, device = values.shape, values.dtype, values.device
         if any_sign:
-            values = torch.randn(shape, generator=generator, dtype=dtype, device=device) * rms
+            other = torch.randn(shape, generator=generator, dtype=dtype, device=device) * rms
+            values = -values if is_few else other
         sizes = torch.rand(shape, generator=generator, dtype=dtype, device=device)
+        sizes = 1.0 - _FEW_SPREAD * sizes if is_few else sizes
         values = values * torch.exp2(most * sizes)
-        if has_zeros:
+        if has_zeros and not is_few:
             is_zero = torch.rand(shape, generator=generator, device=device) < _ZERO_SHARE
             values = torch.where(is_zero, 0.0, values)
         return values
 
     return by_block(tensor, drawn)
+
+
+def has_few(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has few elements, all of one sign."""
+    return tensor.numel() <= _FEW_PARAMETERS and bool((tensor > 0).all() or (tensor < 0).all())
 
 
 def _near_one(tensor: torch.Tensor) -> torch.Tensor:

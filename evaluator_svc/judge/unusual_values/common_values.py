@@ -1,7 +1,7 @@
-"""Elements that are equal to those of another tensor, an input or a parameter.
+"""Elements that are equal to those of another tensor, an input or a parameter, or next to them.
 
 Of tensors that are drawn one by one no two elements are equal, so that nobody sees on which side
-of a comparison equal ones are.
+of a comparison equal ones are, nor whether neighbours among the floats are taken for equal.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,13 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.structure import keeps_structure
-from evaluator_svc.judge.tensors.tensor_parts import generator_of
+from evaluator_svc.judge.tensors.tensor_parts import generator_of, random_signs
 
 _SHARE: Final = 0.125
 """Of the elements, for each other tensor that lends some."""
 _MOST_LENDERS: Final = 3
+_NEIGHBOURS: Final = 0.25
+"""Of these elements: next to the other tensor's, above or below."""
 
 
 def with_common_values(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
@@ -59,6 +61,9 @@ def _with_elements(tensor: torch.Tensor, others: Sequence[torch.Tensor]) -> torc
         if along is not None:
             is_along = torch.rand(shape, generator=generator, device=device) < 0.5
             lent = torch.where(is_along, along, lent)
+        is_next = torch.rand(shape, generator=generator, device=device) < _NEIGHBOURS
+        unit = torch.finfo(other.dtype).eps * random_signs(lent, generator)
+        lent = torch.where(is_next, lent * (1.0 + unit), lent)
         is_lent = torch.rand(shape, generator=generator, device=device) < _SHARE
         result = torch.where(is_lent & (result != 0), lent, result)
     return result

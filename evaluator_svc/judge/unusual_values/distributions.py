@@ -18,7 +18,7 @@ from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, Prepa
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.equal_parts import equal_parts, one_part, twice
 from evaluator_svc.judge.tensors.structure import keeps_structure
-from evaluator_svc.judge.tensors.tensor_parts import all_finite, rows_of
+from evaluator_svc.judge.tensors.tensor_parts import all_finite, none_is_nan, rows_of
 from evaluator_svc.judge.unusual_values.alike_inputs import with_alike_inputs
 from evaluator_svc.judge.unusual_values.beside_values import beside_both, beside_zero
 from evaluator_svc.judge.unusual_values.bounds import with_bounds
@@ -26,6 +26,7 @@ from evaluator_svc.judge.unusual_values.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.unusual_values.changed_values import (
     CHANGES,
     few,
+    has_few,
     large,
     outliers,
     sparse_with_signs,
@@ -45,7 +46,11 @@ from evaluator_svc.judge.unusual_values.unusual_integers import (
     find_integers,
     with_unusual_integers,
 )
-from evaluator_svc.judge.unusual_values.unusual_places import may_be_places, with_unusual_places
+from evaluator_svc.judge.unusual_values.unusual_places import (
+    find_places,
+    may_be_places,
+    with_unusual_places,
+)
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
@@ -119,6 +124,10 @@ def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     return with_unusual_integers(prepared, input_set)
 
 
+def _with_alike(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    return with_alike_inputs(prepared, input_set, partial(_is_defined, prepared))
+
+
 def _with_extremes(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     if prepared.defined.extreme_rows is None:
         found = extreme_rows(prepared, partial(_is_defined, prepared))
@@ -129,7 +138,10 @@ def _with_extremes(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 def _with_far_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     if prepared.defined.far_rows is None:
         prepared.defined.far_rows = far_rows(
-            prepared, partial(_is_defined, prepared), partial(_is_well_defined, prepared)
+            prepared,
+            partial(_is_defined, prepared),
+            partial(_is_well_defined, prepared),
+            partial(_has_no_nan, prepared),
         )
     return with_far_rows(prepared, input_set, prepared.defined.far_rows)
 
@@ -137,18 +149,9 @@ def _with_far_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 def _with_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     if not any(map(may_be_places, input_set.inputs)):
         return input_set
-    ordinary, defined = prepared.shared_set(PREPARATION_SEED), prepared.defined
-    if defined.least_length is None:
-        has_lengths = bool(prepared.input_uses.lengths) and not prepared.traits.sizes_by_values
-        places = partial(with_unusual_places, prepared, ordinary)
-        may_be_none = has_lengths and _is_defined(prepared, places(0, has_whole_tables=False))
-        defined.least_length = least = 0 if may_be_none else 1
-        defined.whole_tables = bool(prepared.input_uses.tables) and _is_defined(
-            prepared, places(least, has_whole_tables=True)
-        )
-    return with_unusual_places(
-        prepared, input_set, defined.least_length, has_whole_tables=defined.whole_tables
-    )
+    if prepared.defined.places is None:
+        prepared.defined.places = find_places(prepared, partial(_is_defined, prepared))
+    return with_unusual_places(prepared, input_set, prepared.defined.places)
 
 
 def _with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
@@ -186,7 +189,7 @@ def _with_small_slices(prepared: PreparedWorkload, input_set: InputSet) -> Input
 
 _OF_THE_SET: Final = {
     Distribution.LARGE_INTEGERS: _with_integers,
-    Distribution.ALIKE: with_alike_inputs,
+    Distribution.ALIKE: _with_alike,
     Distribution.CLOSE: with_close_inputs,
     Distribution.DENSE: with_dense_inputs,
     Distribution.EXTREMES: _with_extremes,
@@ -220,7 +223,9 @@ def _of_weights(
         if rule.is_free:
             any_sign = prepared.any_weight_sign and not rule.keeps_sign
             tensor = state[rule.path]
-            if distribution is Distribution.WEIGHT_OUTLIERS:
+            if distribution is Distribution.WEIGHT_OUTLIERS and has_few(tensor):
+                drawn[rule.path] = weights(tensor, is_large=True, any_sign=False)
+            elif distribution is Distribution.WEIGHT_OUTLIERS:
                 state[rule.path] = outliers(tensor, any_sign=any_sign)
             elif any_sign or distribution is Distribution.WEIGHTS:
                 is_large = distribution is Distribution.WEIGHTS
@@ -234,10 +239,21 @@ def _of_weights(
 
 def _is_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
     """Return whether the reference gives numbers."""
+    return _all_are(prepared, changed, all_finite)
+
+
+def _has_no_nan(prepared: PreparedWorkload, changed: InputSet) -> bool:
+    """Return whether the reference gives numbers or infinities."""
+    return _all_are(prepared, changed, none_is_nan)
+
+
+def _all_are(
+    prepared: PreparedWorkload, changed: InputSet, is_right: Callable[[torch.Tensor], bool]
+) -> bool:
     if not prepared.takes(changed.inputs, changed.state):
         return False
     try:
-        return all(map(all_finite, changed.expected()))
+        return all(map(is_right, changed.expected()))
     except TaskInvalidError:
         return False
 

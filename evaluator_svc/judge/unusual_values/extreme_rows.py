@@ -1,4 +1,4 @@
-"""Rows that no draw has: masks of all, nothing or runs, shares of zero and one, other labels.
+"""Rows that no draw has: masks of all, nothing, one or runs, shares of zero and one, other labels.
 
 A mask that is the same in every draw, such as a triangle, keeps its rows, in another order.
 
@@ -25,13 +25,16 @@ _SOFT_SHARE: Final = 0.5
 _LEAST_ROWS: Final = 4
 _FIRST: Final = 8
 _RUNS: Final = 4
-"""Kinds of runs in a mask: of zeros or ones, at the beginning or at the end."""
+"""Kinds of runs in a mask: of zeros or ones, at the beginning or at the end…"""
+_ONE_KEPT, _ONE_LEFT_OUT = 4, 5
+"""…and of rows of which one element differs from all others."""
 _STREAM: Final = 0x38B3_4AE5_A1E3_8B93
 """Tells these draws from those of the inputs."""
 
 
 _WIDEST_FIRST: Final = tuple(
-    ExtremeRows(has_full=has_full, has_empty=has_empty)
+    ExtremeRows(has_full=has_full, has_empty=has_empty, has_single=has_single)
+    for has_single in (True, False)
     for has_full in (True, False)
     for has_empty in (True, False)
 )
@@ -169,6 +172,13 @@ def _with_whole_rows(
         place = torch.arange(width, device=device)
         distance = torch.where(kind % 2 == 0, place, width - 1 - place)
         is_one, has_run = kind >= _RUNS // 2, kind < _RUNS
+        if extremes.has_single:
+            single = torch.randint(0, width, shape, generator=generator, device=device)
+            for of_kind, is_other in (
+                (_ONE_KEPT, place == single),
+                (_ONE_LEFT_OUT, place != single),
+            ):
+                rows[:] = torch.where(kind == of_kind, is_other.to(tensor.dtype), rows)
         # Behind its run a row is the other: no run is the whole row.
         ended = torch.where(has_run & (distance == length), ~is_one, rows.bool())
         rows[:] = torch.where(has_run & (distance < length), is_one, ended).to(tensor.dtype)

@@ -2,7 +2,9 @@
 
 Minus infinity is what masked logits are, whose softmax is a number; a maximum of large negative
 values is one of them, whatever it began at. Which rows there are follows from what the reference
-gives numbers on.
+gives numbers on. Where it works element by element or looks for the largest, rows are infinite
+throughout, too, and so may its results be: of these it has to give no NaN. Infinity is above zero
+where it looks for the least.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,9 +33,10 @@ _FARTHER: Final = {100: 116, 24: 40}
 and of the farthest values, of which the reference is asked: beyond what a kernel may have for
 infinity, such as -1e30, where values are only put in order; else squares are still numbers."""
 _KINDS: Final = 8
-"""Kinds of rows: three with infinity, three that are large, others as they are."""
+"""Kinds of rows: three with infinity, three that are large, others as they are…"""
 _INFINITE: Final = 3
 _LARGE: Final = 6
+"""…but for the first of these, which may be infinite throughout."""
 _MOST_INFINITE: Final = 0.75
 """Most of a row that is minus infinity: what a mask leaves of the rest should not be nothing."""
 
@@ -53,7 +56,10 @@ def with_far_rows(prepared: PreparedWorkload, input_set: InputSet, rows: FarRows
 
 
 def far_rows(
-    prepared: PreparedWorkload, is_defined: _IsDefined, is_well_defined: _IsDefined
+    prepared: PreparedWorkload,
+    is_defined: _IsDefined,
+    is_well_defined: _IsDefined,
+    has_no_nan: _IsDefined,
 ) -> FarRows:
     """Return the rows that the reference gives numbers on, of all inputs if it can be.
 
@@ -61,13 +67,14 @@ def far_rows(
         prepared: The workload.
         is_defined: Says whether the reference gives numbers on a set…
         is_well_defined: …and whether these are more than rounding errors.
+        has_no_nan: Says whether it gives numbers or infinities.
     """
     ordinary = prepared.shared_set(PREPARATION_SEED)
     floats = [i for i, tensor in enumerate(ordinary.inputs) if tensor.dtype in _BANDS]
 
-    def is_taken(rows: FarRows, *, well: bool = False) -> bool:
+    def is_taken(rows: FarRows, *, well: bool = False, asked: _IsDefined = is_defined) -> bool:
         changed = with_far_rows(prepared, ordinary, rows)
-        asked = is_well_defined if well else is_defined
+        asked = is_well_defined if well else asked
         return changed is not ordinary and asked(changed)
 
     found = FarRows()
@@ -88,6 +95,15 @@ def far_rows(
             break
     if prepared.traits.has_matrix_products:
         return found  # what is a number there, as attention's rows without a key, is a convention
+    if prepared.traits.combines_by_order:
+        base = replace(found, has_endless=True, is_above=prepared.traits.looks_for_least)
+
+        def is_endless(chosen: frozenset[int]) -> bool:
+            return is_taken(replace(base, infinite=chosen), asked=has_no_nan)
+
+        endless = defined_inputs(floats, is_endless)
+        if endless:
+            return replace(base, infinite=endless)
     infinite = defined_inputs(floats, lambda chosen: is_taken(FarRows(infinite=chosen)))
     both = replace(found, infinite=infinite)
     return both if infinite and (not found.large or is_taken(both)) else found
@@ -137,7 +153,10 @@ def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
             is_far = (kind >= _INFINITE) & (kind < _LARGE) & (values != 0)
             result = torch.where(is_far, (signs * size).to(values.dtype), result)
         if is_infinite:
-            result = torch.where(_in_a_run(values.shape[1], drawn, kind), -torch.inf, result)
+            is_set = _in_a_run(values.shape[1], drawn, kind)
+            if rows.has_endless:
+                is_set |= kind == _LARGE
+            result = torch.where(is_set, torch.inf if rows.is_above else -torch.inf, result)
         return result
 
     far = by_row(tensor, moved)

@@ -1,10 +1,11 @@
-"""Rows in order, and integers in runs: what numbers drawn one by one never are for long.
+"""Rows in order or in turns, integers in runs: what numbers drawn one by one never are for long.
 
 A kernel that looks back a bounded way, keeps a bounded number of records or counts in few bits is
 right on random rows. Elements stay among those of their row, so that what a reference takes them
 for stays as well.
 """
 
+import math
 from typing import Final
 
 import torch
@@ -12,17 +13,18 @@ import torch
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
-from evaluator_svc.judge.tensors.structure import points_back, structures
+from evaluator_svc.judge.tensors.structure import points_one_way, structures
 from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
 from evaluator_svc.judge.unusual_values.unusual_places import may_be_an_accident, may_be_places
 
 _LEAST_WIDTH: Final = 8
 _PIECES: Final = 4
 """Rows that the elements of one axis alone are taken for."""
-_KINDS: Final = 6
-_RISES, _FALLS, _IS_ONE = 0, 1, 2
-"""Kinds of rows, the last of integers alone; one stays, and integers are in runs in the others."""
+_KINDS: Final = 8
+_RISES, _FALLS, _TURNS, _IS_ONE, _REPEATS = 0, 1, 2, 3, 4
+"""Kinds of rows: a third one goes up and down in turn, the last two are of integers alone."""
 _STAYS: Final = 5
+"""From here on integers stay, or are in runs."""
 _MEAN_RUNS: Final = (1.0, 8.0)
 """Binary logarithms of the mean length of runs."""
 _MOST: Final = 1 << 22
@@ -60,7 +62,7 @@ def _is_free(tensor: torch.Tensor) -> bool:
         return False
     if not may_be_places(tensor):
         return not structures(tensor)
-    if points_back(tensor):
+    if points_one_way(tensor):
         return False
     bound = structures(tensor)
     return not bound or (bound == {"permutation"} and may_be_an_accident(tensor))
@@ -90,20 +92,29 @@ def _ordered(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _in_order(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return rows that rise, fall or stay, of integers also such of one value and with runs."""
+    """Return rows that rise, fall or do both in turn.
+
+    Of integers some stay, repeat their beginning, are of one value or have runs.
+    """
     rows = tensor.reshape(-1, tensor.shape[-1])
     (count, width), device = rows.shape, rows.device
     kind = torch.randint(0, _KINDS, (count, 1), generator=generator, device=device)
     if tensor.is_floating_point():
-        kind = torch.where(kind == _STAYS, kind, kind % 2)
+        kind = torch.where(kind == _TURNS, kind, kind % 2)
     risen = rows.sort(-1).values
     result = torch.where(kind == _RISES, risen, torch.where(kind == _FALLS, risen.flip(-1), rows))
+    place = torch.arange(width, device=device)
+    # The lesser half at even places, the greater one between them.
+    turn = place // 2 + place % 2 * ((width + 1) // 2)
+    result = torch.where(kind == _TURNS, risen[:, turn], result)
     if not tensor.is_floating_point():
         low, high = _MEAN_RUNS
         mean = torch.rand((count, 1), generator=generator, device=device) * (high - low) + low
         ends = torch.rand(rows.shape, generator=generator, device=device) < torch.exp2(-mean)
-        place = torch.arange(width, device=device)
         first = torch.where(ends & (kind != _IS_ONE), place, 0).cummax(-1).values
         in_runs = rows.gather(-1, first)
-        result = torch.where((kind >= _IS_ONE) & (kind != _STAYS), in_runs, result)
+        result = torch.where((kind == _IS_ONE) | (kind > _STAYS), in_runs, result)
+        share = torch.rand((count, 1), generator=generator, device=device)
+        period = torch.exp2(1.0 + share * max(math.log2(width) - 2.0, 0.0)).long()
+        result = torch.where(kind == _REPEATS, rows.gather(-1, place % period), result)
     return result.reshape(tensor.shape)

@@ -1,17 +1,27 @@
-"""Places, lengths and offsets that no draw has: nearly all alike, none, or all.
+"""Places, lengths and offsets that no draw has: nearly all alike, none, one, or all.
 
-Places are taken from those of the draw, along the longest axis and alike in all inputs that are as
-long, so that what belongs together stays together. Which inputs are places is in
-`reference/input_uses.py`.
+What lies behind a row's end is NaN, as memory that nobody wrote may be, where the reference does
+not look at it. Places are taken from those of the draw, along the longest axis and alike in all
+inputs that are as long, so that what belongs together stays together. Which inputs are places is
+in `reference/input_uses.py`.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.defined_values import Places, UnreadTail
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
-from evaluator_svc.judge.tensors.structure import points_back, structures
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.tensors.structure import (
+    mirrored_places,
+    points_back,
+    points_on,
+    structures,
+)
 from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
 
 _LEAST_PLACES: Final = 4
@@ -23,21 +33,41 @@ _TABLE_SHARE: Final = 0.25
 """Of places that are from the whole table."""
 _ACCIDENTS: Final = 3
 """Fewer equal ones than this, expected of numbers drawn one by one, may well be none."""
+_SHORT_LENGTHS: Final = ((0, 1), (0,), (1,))
+"""Lengths of rows, the best first."""
 _STREAM: Final = 0x1F83_D9AB_FB41_BD6B
 """Tells these draws from those of the inputs."""
 
 
-def with_unusual_places(
-    prepared: PreparedWorkload, input_set: InputSet, least_length: int, *, has_whole_tables: bool
-) -> InputSet:
-    """Return a set with such places; itself where no input is one.
+def find_places(prepared: PreparedWorkload, is_defined: Callable[[InputSet], bool]) -> Places:
+    """Return the places and lengths that the reference gives numbers on.
 
     Args:
         prepared: The workload.
-        input_set: Ordinary inputs of it.
-        least_length: Of rows that an input tells the length of.
-        has_whole_tables: Whether a quarter of the places is from all that there are.
+        is_defined: Says whether the reference gives numbers on a set.
     """
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+
+    def is_taken(places: Places) -> bool:
+        return is_defined(with_unusual_places(prepared, ordinary, places))
+
+    has_lengths = bool(prepared.input_uses.lengths) and not prepared.traits.sizes_by_values
+    tried = [Places(short_lengths=short) for short in _SHORT_LENGTHS if has_lengths]
+    found = next(filter(is_taken, tried), Places(short_lengths=_SHORT_LENGTHS[-1]))
+    unread = (
+        replace(found, unread_tails=(tail,))
+        for tail in (_tails(prepared, ordinary) if has_lengths else ())
+    )
+    tails = tuple(tail for places in unread if is_taken(places) for tail in places.unread_tails)
+    whole = replace(found, has_whole_tables=True)
+    has_whole_tables = bool(prepared.input_uses.tables) and is_taken(whole)
+    return replace(found, unread_tails=tails, has_whole_tables=has_whole_tables)
+
+
+def with_unusual_places(
+    prepared: PreparedWorkload, input_set: InputSet, places: Places
+) -> InputSet:
+    """Return a set with such places; itself where no input is one."""
     uses = prepared.input_uses
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
@@ -51,7 +81,9 @@ def with_unusual_places(
             continue
         bound = structures(tensor) - {"symmetric"}
         if index in uses.lengths:
-            inputs[index] = _other_lengths(tensor, uses.lengths[index], least_length, generator)
+            inputs[index] = _other_lengths(
+                tensor, uses.lengths[index], places.short_lengths, generator
+            )
         elif "rising" in bound and bound <= {"rising", "permutation"}:
             inputs[index] = _uneven_offsets(tensor, generator)
         elif not bound or (bound == {"permutation"} and may_be_an_accident(tensor)):
@@ -62,9 +94,38 @@ def with_unusual_places(
             inputs[index] = tensor.index_select(axis, maps[size])
             if points_back(tensor):
                 inputs[index] = _chained(inputs[index], generator)
-            elif has_whole_tables and index in uses.tables:
+            elif points_on(tensor):
+                chained = _chained(mirrored_places(inputs[index]), generator)
+                inputs[index] = mirrored_places(chained)
+            elif places.has_whole_tables and index in uses.tables:
                 inputs[index] = _of_whole_table(inputs[index], uses.tables[index], generator)
+    for tail in places.unread_tails:
+        is_behind = _behind(inputs[tail.lengths], inputs[tail.values], uses.lengths[tail.lengths])
+        if is_behind is not None:
+            inputs[tail.values] = inputs[tail.values].masked_fill(is_behind, torch.nan)
     return input_set.with_inputs(inputs)
+
+
+def _tails(prepared: PreparedWorkload, input_set: InputSet) -> Iterator[UnreadTail]:
+    """Yield the ends of rows of floats that the reference may not look at."""
+    for lengths, whole in prepared.input_uses.lengths.items():
+        for index, tensor in enumerate(input_set.inputs):
+            if not tensor.is_floating_point() or tensor.dtype in FLOAT8:
+                continue
+            has_tails = _behind(input_set.inputs[lengths], tensor, whole) is not None
+            if has_tails and not structures(tensor) and not prepared.fixed_inputs[index]:
+                yield UnreadTail(values=index, lengths=lengths)
+
+
+def _behind(lengths: torch.Tensor, tensor: torch.Tensor, whole: int) -> torch.Tensor | None:
+    """Return which elements lie behind their rows' ends; None where these are no rows of it."""
+    depth = lengths.ndim
+    if not 0 < depth < tensor.ndim or tensor.shape[:depth] != lengths.shape:
+        return None
+    if tensor.shape[depth] != whole:
+        return None
+    is_behind = torch.arange(whole, device=tensor.device) >= lengths[..., None]
+    return is_behind.reshape(*is_behind.shape, *(1 for _ in tensor.shape[depth + 1 :]))
 
 
 def _chained(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -129,8 +190,10 @@ def _uneven_offsets(tensor: torch.Tensor, generator: torch.Generator) -> torch.T
 
 
 def _other_lengths(
-    tensor: torch.Tensor, whole: int, least: int, generator: torch.Generator
+    tensor: torch.Tensor, whole: int, short: Sequence[int], generator: torch.Generator
 ) -> torch.Tensor:
-    kind = torch.randint(0, 4, tensor.shape, generator=generator, device=tensor.device)
-    result = torch.where(kind == 0, least, tensor)
-    return torch.where(kind == 1, whole, result).to(tensor.dtype)
+    kind = torch.randint(0, 6, tensor.shape, generator=generator, device=tensor.device)
+    result = torch.where(kind == 0, whole, tensor)
+    for number, length in enumerate(short):
+        result = torch.where(kind == 1 + number, length, result)
+    return result.to(tensor.dtype)

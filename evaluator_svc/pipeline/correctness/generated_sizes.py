@@ -12,7 +12,8 @@ from typing import Final
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.sizes.memory_needs import WorkloadSizes
-from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
+from evaluator_svc.sizes.spare_use import is_spare_of_use
+from kernel_foundry.domain.admission import NamedTensor, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
@@ -51,10 +52,12 @@ class GeneratedTrials:
     """One candidate's trials on generated workloads.
 
     Args:
-        workloads: The generated workloads, spare ones last: those are tried only if no other was.
+        workloads: The generated workloads, spare ones last: those are tried only if they show more
+            than the others that were.
         draft: Takes the checks.
         bound: Names of the workloads that the plan was bound to.
         untried: What no workload tries, a sentence each.
+        own: The task's own workloads.
     """
 
     def __init__(
@@ -63,11 +66,13 @@ class GeneratedTrials:
         draft: EvaluationDraft,
         bound: Container[str],
         untried: Sequence[str] = (),
+        own: Sequence[WorkloadAdmission] = (),
     ) -> None:
         self._workloads = workloads
         self._draft = draft
         self._bound = bound
         self._untried = untried
+        self._own = tuple(workload.tensors for workload in own)
         self.is_runner_lost = False
         """Whether a launch was refused, which ends a runner."""
 
@@ -77,13 +82,15 @@ class GeneratedTrials:
         """Try the workloads one by one; return the first failure that is one."""
         for note in self._untried:
             self._add_skipped("", note)
-        is_tried = False
+        tried: list[Sequence[NamedTensor]] = []
         for workload in self._workloads:
-            if workload.is_spare and (is_tried or workload.workload not in self._bound):
+            is_bound = workload.workload in self._bound
+            is_of_use = is_spare_of_use(workload.tensors, tried, self._own)
+            if workload.is_spare and not (is_bound and is_of_use):
                 continue
             if self.is_runner_lost:
                 self._add_skipped(workload.workload, "not tried: a launch was refused before")
-            elif workload.workload not in self._bound:
+            elif not is_bound:
                 self._add_skipped(workload.workload, _NOT_TAKEN)
             else:
                 failure = try_one(workload)
@@ -93,8 +100,8 @@ class GeneratedTrials:
                 elif failure is not None:
                     return failure
                 else:
-                    is_tried = True
-        if self._workloads and not is_tried:
+                    tried.append(workload.tensors)
+        if self._workloads and not tried:
             self._add_skipped("", _OWN_SIZES_ALONE)
         return None
 
