@@ -141,17 +141,18 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             check: Raises once the caller may call no longer: a stream may outlive a token.
         """
 
-        def note(request: Any, context: Any, outcome: str) -> None:
+        def note(request: Any, peer: str, outcome: str) -> None:
             self._audit.note(
                 who=_who(token),
-                peer=context.peer(),
+                peer=peer,
                 method=method,
                 request_id=_request_id(request),
                 outcome=outcome,
             )
 
         async def unary(request: Any, context: Any) -> Any:
-            outcome = _CANCELLED
+            # At the end of a stream gRPC may have freed the call, and asking would crash.
+            outcome, peer = _CANCELLED, context.peer()
             set_caller(user)
             try:
                 with self._within_quotas(token, method, request) as answered:
@@ -165,11 +166,11 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                 outcome = code_name(context.code())
                 raise
             finally:
-                note(request, context, outcome)
+                note(request, peer, outcome)
             return answer
 
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
-            outcome = _CANCELLED
+            outcome, peer = _CANCELLED, context.peer()
             set_caller(user)
             try:
                 with self._within_quotas(token, method, request) as answered:
@@ -186,7 +187,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
                 outcome = code_name(context.code())
                 raise
             finally:
-                note(request, context, outcome)
+                note(request, peer, outcome)
 
         answering: Any = handler.unary_unary
         streaming: Any = handler.unary_stream or handler.stream_stream
