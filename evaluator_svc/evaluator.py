@@ -279,11 +279,11 @@ class LocalEvaluator:
 
         None where it does, where the admission is there, and where shapes alone do not tell.
         """
-        if site.baselines.knows(request.task.digest):
+        if site.remembered_admission(request.task) is not None:
             return None
         try:
-            built = CandidateBuild(site, request).evaluate()
-        except TaskInvalidError:  # values decide its shapes: the admission has them, and says more
+            built = CandidateBuild(site, request, shapes_alone=True).evaluate()
+        except TaskInvalidError:  # the admission knows the values, and what is wrong
             return None
         return built if built.outcome is not EvaluationOutcome.BUILT else None
 

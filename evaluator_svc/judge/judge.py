@@ -142,13 +142,9 @@ class Judge:
         known = self._draws.get(draw)
         return None if known is None else known.prepared.module.task
 
-    def describe(self, task: Task) -> DescribeReply:
-        """Return what plans may name in `task`, from shapes alone; needs no device.
-
-        Raises:
-            TaskInvalidError: the reference cannot be loaded or run.
-        """
-        return describe_task(task)
+    def describe(self, task: Task, *, shapes_alone: bool = False) -> DescribeReply:
+        """Return what plans may name in `task`; needs no device. See `describe_task`."""
+        return describe_task(task, shapes_alone=shapes_alone)
 
     def admit(self, task: Task, peaks: Peaks, memory_bytes: int = 0) -> Admission:
         """Return what is to be known of `task` before any candidate is made.

@@ -154,7 +154,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             )
             return draw, descriptors
         case DescribeRequest():
-            return judge.describe(request.task), ()
+            return judge.describe(request.task, shapes_alone=request.shapes_alone), ()
         case VerifyDecoyRequest():
             return DecoyVerdict(right=judge.verify_decoy(request.draw)), ()
         case VerifyRequest():

@@ -253,6 +253,8 @@ class DescribeRequest:
     """Tell what plans may name in a task; needs no device. The answer is `DescribeReply`."""
 
     task: Task
+    shapes_alone: bool = False
+    """Fail where shapes follow from values, and run nothing to learn them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,11 +43,15 @@ class CandidateBuild:
     Args:
         site: Where it is built.
         request: What is asked.
+        shapes_alone: Whether to fail where the task's shapes follow from values.
     """
 
-    def __init__(self, site: DescribedPlace, request: EvaluationRequest) -> None:
+    def __init__(
+        self, site: DescribedPlace, request: EvaluationRequest, *, shapes_alone: bool = False
+    ) -> None:
         self._site = site
         self._request = request
+        self._shapes_alone = shapes_alone
         self._draft = draft_of(request, site.spec.id, baselines_ns={})
 
     def evaluate(self) -> Evaluation:
@@ -56,7 +60,7 @@ class CandidateBuild:
         Raises:
             TaskInvalidError: the reference cannot be loaded or run on the host.
         """
-        task = self._site.judge.describe(self._request.task)
+        task = self._site.judge.describe(self._request.task, shapes_alone=self._shapes_alone)
         with self._site.building(), self._site.builders.taken() as builder:
             built = read_and_build(builder, self._site, self._request, task.workloads, self._draft)
             if isinstance(built, CandidateFailure):

@@ -115,13 +115,18 @@ class JudgeClient:
         answer, _ = self._ask(request, Admission, seconds=self._admission_seconds)
         return answer  # type: ignore[no-any-return]
 
-    def describe(self, task: Task) -> DescribeReply:
+    def describe(self, task: Task, *, shapes_alone: bool = False) -> DescribeReply:
         """Return what plans may name in `task`; needs no device.
+
+        Args:
+            task: The task.
+            shapes_alone: Whether to fail where shapes follow from values.
 
         Raises:
             TaskInvalidError: the reference cannot be loaded or run.
         """
-        return self._ask(DescribeRequest(task=task), DescribeReply)[0]  # type: ignore[no-any-return]
+        request = DescribeRequest(task=task, shapes_alone=shapes_alone)
+        return self._ask(request, DescribeReply)[0]  # type: ignore[no-any-return]
 
     def draw(
         self,

@@ -83,8 +83,12 @@ def facts(model: str) -> ModelFacts:
         )
     # `get_model_info` gives 0 for a price that the table lacks; the table itself does not.
     entry = litellm.model_cost.get(info["key"], {})
+    input_usd = entry.get("input_cost_per_token")
+    if input_usd is not None and _caches_what_is_marked(model):
+        # What is cached costs more when it is written: a cap has to hold then, too.
+        input_usd = max(input_usd, entry.get("cache_creation_input_token_cost") or 0.0)
     return ModelFacts(
-        input_usd_per_token=entry.get("input_cost_per_token"),
+        input_usd_per_token=input_usd,
         output_usd_per_token=entry.get("output_cost_per_token"),
         max_output_tokens=info.get("max_output_tokens"),
         max_input_tokens=info.get("max_input_tokens"),

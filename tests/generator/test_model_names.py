@@ -89,6 +89,11 @@ def test_loading_litellm_makes_no_connection() -> None:
     assert _run(_CALLS_NO_NETWORK) == "True"
 
 
+async def test_a_prompt_that_is_marked_costs_what_writing_it_to_a_cache_does() -> None:
+    facts = await LiteLlmModels().facts("anthropic/claude-sonnet-4-5")
+    assert facts.input_usd_per_token == pytest.approx(1.25 * 3e-6)
+
+
 async def test_every_default_has_a_price() -> None:
     """USD caps hold for the models that are taken without being named."""
     models = LiteLlmModels()

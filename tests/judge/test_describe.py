@@ -54,6 +54,12 @@ def test_no_device_is_needed_and_sizes_cost_nothing(absent: Judge) -> None:
         absent.describe(make_task("def forward(self, x):\n    return x @ x"))
 
 
+def test_values_that_decide_shapes_may_be_left_alone(absent: Judge) -> None:
+    with pytest.raises(TaskInvalidError):
+        absent.describe(make_task(BRANCHES), shapes_alone=True)
+    assert absent.describe(make_task(SCALED), shapes_alone=True).reference_op_count == 3
+
+
 def test_a_device_that_is_not_there_is_said_and_not_asked_for(absent: Judge) -> None:
     facts = {fact.name: fact.value for fact in absent.facts().facts}
 
