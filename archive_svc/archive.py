@@ -6,7 +6,6 @@ select from one run and add to it. Over gRPC: `service.py`.
 
 import asyncio
 import contextvars
-import dataclasses
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +39,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.plain import PlainError
 from kernel_foundry.domain.run_name import check_run_name, is_run_name
+from kernel_foundry.domain.spec_difference import another_spec, spec_difference
 from kernel_foundry.domain.steering import Steering, SteeringEvent, steering_fault
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
@@ -245,13 +245,9 @@ class LocalArchive:
     def _create_run(self, spec: RunSpec, owner: str) -> Run:
         check_spec(spec)
         if not self._store.insert_run(spec, owner):
-            other = _differing(self._row(spec.name).spec, spec)
+            other = spec_difference(self._row(spec.name).spec, spec)
             if other:
-                raise AlreadyExistsError(
-                    f"run {spec.name} exists with another {', '.join(other)}: choose another name, "
-                    "or resume the run as it was started",
-                    run=spec.name,
-                )
+                raise another_spec(spec.name, other)
         return self._describe(self._row(spec.name))
 
     def _list_runs(self, limit: int, page_token: str, owner: str | None) -> tuple[Run, ...]:
@@ -376,11 +372,6 @@ class LocalArchive:
         is_new = row.evaluation_count > after
         archived = self._store.evaluations(row.id, after, PAGE) if is_new else []
         return Page(archived=archived, state=row.state, evaluation_count=row.evaluation_count)
-
-
-def _differing(one: RunSpec, other: RunSpec) -> tuple[str, ...]:
-    names = (field.name for field in dataclasses.fields(RunSpec))
-    return tuple(name for name in names if getattr(one, name) != getattr(other, name))
 
 
 def _held(run: str, lease: RunLease) -> RunHeldError:

@@ -19,6 +19,7 @@ from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
+    AdmissionStartEvent,
     Event,
     LostCandidateEvent,
     RunResult,
@@ -75,7 +76,6 @@ class PlainProgress:
         self._begin = f"{label}: " if label else ""
 
     def __enter__(self) -> Self:
-        self._write("admitting the task: running the reference, timing its baselines …")
         return self
 
     def __exit__(self, *_exc: object) -> None:
@@ -83,7 +83,9 @@ class PlainProgress:
 
     def on(self, event: Event) -> None:
         """Print one event."""
-        if isinstance(event, AdmissionEvent):
+        if isinstance(event, AdmissionStartEvent):
+            self._write("admitting the task: running the reference, timing its baselines …")
+        elif isinstance(event, AdmissionEvent):
             self._write(_admission_line(event.admission))
             for warning in event.admission.warnings:
                 self._write(f"warning: {warning}")
@@ -120,7 +122,7 @@ class LiveProgress:
             TextColumn("{task.fields[left]}", markup=False),
             console=PrintableConsole(stderr=True),
         )
-        self._task = self._bar.add_task("admitting", total=None, best="–", left="")
+        self._task = self._bar.add_task("starting", total=None, best="–", left="")
         self._host = HostLines()
         self._budget = Budget()
         self._started_s = time.monotonic()
@@ -134,7 +136,9 @@ class LiveProgress:
 
     def on(self, event: Event) -> None:
         """Move the bar and print the verdict above it."""
-        if isinstance(event, AdmissionEvent):
+        if isinstance(event, AdmissionStartEvent):
+            self._bar.update(self._task, description="admitting")
+        elif isinstance(event, AdmissionEvent):
             self._budget = event.budget
             self._started_s = time.monotonic()
             self._print(_admission_line(event.admission))

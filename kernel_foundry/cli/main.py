@@ -10,6 +10,7 @@ import click
 from kernel_foundry.cli.completion import COMPLETE_VARIABLE
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.output import print_text
+from kernel_foundry.closest_name import did_you_mean
 from kernel_foundry.errors import (
     BackendUnavailableError,
     EliteNotFoundError,
@@ -55,6 +56,8 @@ _COMMANDS = {
     "completion": "Print a script for completion in your shell.",
 }
 """Command to its short help; the module of the same name is imported when it runs."""
+_OTHER_WORDS = {"check": "admit", "report": "runs report", "run": "optimize", "list": "runs list"}
+"""Words for a command that are not like its name, and what is meant."""
 _MODULES = {"import": "import_tasks"}
 """Modules that cannot have their command's name."""
 
@@ -84,6 +87,17 @@ class _LazyGroup(click.Group):
         module = importlib.import_module(f"kernel_foundry.cli.{_MODULES.get(name, name)}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command; one that does not exist is refused with what is most like it."""
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            other = _OTHER_WORDS.get(name)
+            meant = f": did you mean {other}?" if other else did_you_mean(name, _COMMANDS)
+            context.fail(f"No such command {name!r}{meant}")
+        return super().resolve_command(context, args)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

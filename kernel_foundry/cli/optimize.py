@@ -32,10 +32,16 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND, NEVER
-from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.errors import KernelFoundryError, LlmConfigurationError
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, LEAST_EVALUATIONS, Budget
-from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, Listener, RunResult
+from kernel_foundry.sdk.loop.progress import (
+    AdmissionEvent,
+    Event,
+    Listener,
+    RunResult,
+    VerdictEvent,
+)
 from kernel_foundry.sdk.report.write import write_record_beside, write_report
 from kernel_foundry.sdk.task_file import read_task
 
@@ -268,18 +274,20 @@ def _say_what_is_ignored(device: str) -> None:
 @contextlib.contextmanager
 def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
     """Yield the listener; what ends the run early is followed by the command that goes on."""
-    run = ""
+    run, judged = "", False
 
     def listen(event: Event) -> None:
-        nonlocal run
+        nonlocal run, judged
         if isinstance(event, AdmissionEvent):
-            run = event.run.spec.name
+            run, judged = event.run.spec.name, event.run.evaluation_count > 0
+        judged |= isinstance(event, VerdictEvent)
         progress.on(event)
 
     try:
         yield listen
-    except (KernelFoundryError, KeyboardInterrupt):
-        if run:
+    except (KernelFoundryError, KeyboardInterrupt) as error:
+        # A run of which nothing was judged is not kept where a model cannot be asked.
+        if run and (judged or not isinstance(error, LlmConfigurationError)):
             words = f"optimize --resume --run {run}"
             print_text(f"run {run} is kept: `{as_called(words)}` continues it", err=True)
         raise

@@ -133,7 +133,7 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
         raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
     except (ValueError, RecursionError, OverflowError, MemoryError) as error:
         raise InvalidArgumentError(
-            f"{path} is not an evidence record: {error}", field="path"
+            f"{path} is neither an exported file nor a record: {error}", field="path"
         ) from (error)
 
 

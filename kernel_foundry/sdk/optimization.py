@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Run, RunBudget, RunSpec, RunState
@@ -18,15 +18,22 @@ from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.domain.model_limit import ModelLimit, limits_text
 from kernel_foundry.domain.operator_list import operator_list
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.spec_difference import another_spec, spec_difference
 from kernel_foundry.domain.task import Task
-from kernel_foundry.errors import InvalidArgumentError, TaskBeyondModelsError
-from kernel_foundry.ports import Evaluator, Generator
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    LlmConfigurationError,
+    RunHeldError,
+    RunNotFoundError,
+    TaskBeyondModelsError,
+)
+from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.lease import held
-from kernel_foundry.sdk.loop.progress import Listener, RunResult
+from kernel_foundry.sdk.loop.progress import AdmissionStartEvent, Listener, RunResult
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.shelf import shelf_kernels
 from kernel_foundry.sdk.starting_point import starting_point, with_shelf
@@ -59,7 +66,12 @@ async def optimize(
     """
     # Before the admission, which takes its time.
     await services.generator.check_models(models)
+    asked = {"task": task, "language": language, "strategy": strategy, "seed": seed}
+    await _check_name(services.archive, run, {**asked, "without": without})
     judge = device or language.value
+    devices = (await services.evaluator.capabilities()).devices
+    if any(judge in ways_to_ask(device) for device in devices):
+        listener(AdmissionStartEvent(task=task))
     # A run that cannot begin is not left in the store; the admission itself is cached.
     admission = await services.evaluator.admit(task, judge)
     judge = kept_to_class(judge, admission.device)
@@ -100,7 +112,27 @@ async def optimize(
         operators=operators,
     )
     created = await services.archive.create_run(spec)
-    return await _evolve(services, created, budget, limits, in_flight, listener, judging)
+    try:
+        return await _evolve(services, created, budget, limits, in_flight, listener, judging)
+    except LlmConfigurationError:
+        # Whoever mends an option has the name again. What was judged stays.
+        if not (await services.archive.get_run(name)).evaluation_count:
+            await services.archive.delete_run(name)
+        raise
+
+
+async def _check_name(archive: Archive, run: str, asked: dict[str, Any]) -> None:
+    """Refuse the name of a run that is held or differs in `asked`; "" finds the archive there."""
+    try:
+        found = await archive.get_run(run)
+    except RunNotFoundError:
+        return
+    if not run:
+        return
+    if difference := spec_difference(found.spec, replace(found.spec, **asked)):
+        raise another_spec(run, difference)
+    if found.state is RunState.RUNNING:
+        raise RunHeldError(f"run {run} is being worked on: choose another name", run=run)
 
 
 async def resume(
@@ -126,6 +158,7 @@ async def resume(
         strategy=strategy or found.spec.strategy,
     )
     going_on = replace(found, spec=spec)
+    listener(AdmissionStartEvent(task=spec.task))
     return await _evolve(services, going_on, whole, limits, in_flight, listener, judging)
 
 

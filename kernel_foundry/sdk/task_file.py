@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from kernel_foundry.closest_name import did_you_mean
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.task import (
     CHECK_ALONE,
@@ -90,11 +91,11 @@ def read_task(path: Path, *, admit_degenerate: bool = False) -> Task:
             `Model` or `get_inputs`, or the sidecar has an unknown key or a value that does
             not fit. The message names file, key and what is expected.
     """
+    reference = _read_text(path)
     try:
         check_name(path.stem, "task name")
     except InvalidArgumentError as error:
         raise TaskInvalidError(f"{error.message}; rename the file", file=str(path)) from error
-    reference = _read_text(path)
     tree = parse_reference(reference, file_name=path.name)
     if missing := missing_names(tree):
         raise TaskInvalidError(
@@ -120,13 +121,21 @@ def _read_text(path: Path) -> str:
             f"{path}: not UTF-8 text, save it as UTF-8: {error}", file=str(path)
         ) from error
     except OSError as error:
-        raise TaskInvalidError(f"{path}: {error.strerror}", file=str(path)) from error
+        raise TaskInvalidError(f"{path}: {error.strerror}{_meant(path)}", file=str(path)) from error
     if len(text) > _MAX_FILE_BYTES:
         raise TaskInvalidError(
             f"{path}: larger than {_MAX_FILE_BYTES} bytes, too large for a task file",
             file=str(path),
         )
     return text
+
+
+def _meant(path: Path) -> str:
+    """What to give in place of a path that cannot be read; "" where nobody can tell."""
+    if path.is_dir():
+        return ": a task is one file, `kfoundry suite run` takes folders"
+    program = path.with_name(f"{path.name}.py")
+    return f": did you mean {program}?" if not path.suffix and program.is_file() else ""
 
 
 def _read_sidecar(path: Path) -> Mapping[str, Any]:
@@ -144,8 +153,10 @@ def _read_sidecar(path: Path) -> Mapping[str, Any]:
         )
     for key in content:
         if key not in SIDECAR_KEYS:
+            meant = did_you_mean(key, SIDECAR_KEYS) if isinstance(key, str) else ""
             raise TaskInvalidError(
-                f"{path.name}: unknown key {shown(key)}; known are {', '.join(SIDECAR_KEYS)}",
+                f"{path.name}: unknown key {shown(key)}{meant}"
+                f"; known are {', '.join(SIDECAR_KEYS)}",
                 file=str(path),
                 key=shown(key),
             )

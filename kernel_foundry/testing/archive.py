@@ -34,6 +34,7 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Cell, Measures
 from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.domain.spec_difference import another_spec, spec_difference
 from kernel_foundry.domain.steering import (
     MOST_STEERING,
     Steering,
@@ -86,7 +87,7 @@ class FakeArchive:
         made = _FakeRun(spec=spec, number=len(self._runs), owner=caller().name)
         run = self._runs.setdefault(spec.name, made)
         if run.spec != spec:
-            raise AlreadyExistsError(f"run {spec.name} exists with another spec", run=spec.name)
+            raise another_spec(spec.name, spec_difference(run.spec, spec))
         return _describe(run)
 
     async def get_run(self, name: str) -> Run:

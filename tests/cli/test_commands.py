@@ -48,6 +48,11 @@ def test_a_fault_of_a_plan_is_said_with_its_line_in_the_file(folder: Path, serve
         (("evaluate", "relu.py", "missing.md"), 2, "missing.md"),
         (("evaluate", "relu.py", "relu.md", "--set", "BLOCK"), 2, "NAME=VALUE"),
         (("admit", "no_model.py"), 2, "Model"),
+        (("admit", "."), 2, "`kfoundry suite run` takes folders"),
+        (("admit", "relu"), 2, "did you mean relu.py?"),
+        (("verify", "relu.py"), 2, "neither an exported file nor a record"),
+        (("optimise", "relu.py"), 2, "did you mean optimize?"),
+        (("report",), 2, "did you mean runs report?"),
         (("runs", "show", "nothing"), 2, "nothing"),
         (("runs", "best"), 2, "no run yet"),
         (("optimize",), 2, "TASK"),
@@ -110,6 +115,7 @@ def test_a_run_that_cannot_begin_is_not_left_in_the_store(folder: Path, served: 
     arguments = ("optimize", "relu.py", "--device", "cuda", "--run", "nowhere")
     result = run_kfoundry(folder, *arguments, evaluator=served)
     assert result.returncode == 3, result.stderr
+    assert "admitting" not in result.stderr
     assert "nowhere" not in run_kfoundry(folder, "runs", "list", "--json").stdout
 
 

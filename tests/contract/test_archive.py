@@ -69,7 +69,7 @@ async def test_no_name_stands_for_the_newest_run(archive: Archive, spec: RunSpec
 async def test_run_with_another_spec_is_refused(archive: Archive, spec: RunSpec) -> None:
     """A name stands for one spec."""
     await archive.create_run(spec)
-    with pytest.raises(AlreadyExistsError) as caught:
+    with pytest.raises(AlreadyExistsError, match=f"seed {spec.seed} there, 8 asked for") as caught:
         await archive.create_run(dataclasses.replace(spec, seed=8))
     assert caught.value.metadata["run"] == "first"
 

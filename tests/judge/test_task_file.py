@@ -165,7 +165,7 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sidecar", "message"),
     [
-        ("worklods: []", "unknown key 'worklods'"),
+        ("worklods: []", "unknown key 'worklods': did you mean workloads?"),
         (
             "constants: mix",
             "constants: expected a list of inputs, parameters or buffers such as [mix]",

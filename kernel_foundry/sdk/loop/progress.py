@@ -10,8 +10,16 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import ConfigurationResult
+from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import EliteNotFoundError
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionStartEvent:
+    """What was asked for is in order; the reference runs now, and baselines are timed."""
+
+    task: Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,8 @@ def nothing_passed(run: str, outcomes: tuple[OutcomeCount, ...]) -> EliteNotFoun
 
 
 Event = (
-    AdmissionEvent
+    AdmissionStartEvent
+    | AdmissionEvent
     | VerdictEvent
     | LostCandidateEvent
     | SweepEvent
