@@ -36,6 +36,7 @@ from evaluator_svc.requests.request_limits import check_evaluation, check_foreig
 from evaluator_svc.requests.sweeps import Emit, Sweeps
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
+from evaluator_svc.work_log import logged, logged_verdict
 from kernel_foundry.caller import caller
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, DeviceLoad, IsolationReport, Peaks
@@ -134,7 +135,9 @@ class LocalEvaluator:
         """Judge a foreign kernel, in a process of its own kind."""
         check_foreign(request)
         return await self._on_site(
-            request.device, None, lambda site: self._evaluate_foreign(request, site)
+            request.device,
+            None,
+            lambda site: logged_verdict(request, site, partial(self._foreign, request, site)),
         )
 
     def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
@@ -173,7 +176,9 @@ class LocalEvaluator:
             build = partial(self._build, request)
             return await self._in_turn(_BUILDS, self._threads, build, contextlib.ExitStack())
         return await self._on_site(
-            request.device, request.source.language, lambda site: self._evaluate(request, site)
+            request.device,
+            request.source.language,
+            lambda site: logged_verdict(request, site, partial(self._evaluate, request, site)),
         )
 
     async def _on_site(
@@ -287,7 +292,7 @@ class LocalEvaluator:
             return None
         return built if built.outcome is not EvaluationOutcome.BUILT else None
 
-    def _evaluate_foreign(self, request: ForeignRequest, site: DeviceSite) -> Evaluation:
+    def _foreign(self, request: ForeignRequest, site: DeviceSite) -> Evaluation:
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
         return within_memory(
@@ -321,10 +326,11 @@ class LocalEvaluator:
             peaks = self._peaks(site)  # bound and estimate follow from them
             admission = site.remembered_admission(task)
             if admission is None:
-                meter = site.load_meter()
-                judge = site.judge
-                judge.facts()
-                admission = self._admitted_within_memory(task, site, peaks)
+                with logged("admission", task, site.spec.id) as ended:
+                    meter = site.load_meter()
+                    site.judge.facts()
+                    admission = self._admitted_within_memory(task, site, peaks)
+                    ended("admitted" if admission.admitted else "refused")
                 site.remember_admission(task, admission, meter.load())
             elif admission.admitted and not site.baselines.knows(task.digest):
                 admission = checked_admission(site, task, admission)

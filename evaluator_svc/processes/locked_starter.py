@@ -59,7 +59,7 @@ _BEFORE_LOCK_BYTES: Final = 1 << 30
 """What a driver or torch may hold when the lock comes, which adds its limit to that."""
 _SAME_RULES: Final = ("capabilities:", "seccomp:")
 """What does not depend on a process's scratch folder and namespaces."""
-_NOT_STARTED: Final = "a report of its own: none has been started yet"
+_NOT_STARTED: Final = "its own report, which comes when the first such process is started"
 
 
 class LockedStarter:

@@ -2,31 +2,54 @@
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from kernel_foundry.cli.output import exact_stream
 from kernel_foundry.printable import printable
 
+_WIDE: Final = 10_000
+"""Columns of what is no terminal: lines of files and pipes are as long as they are."""
+
 
 class PrintableConsole(Console):
     """A console whose texts are no markup, and printable whatever they are made of.
+
+    Nothing in a table is shortened: what is wider than a terminal goes on in the next line of its
+    cell, and where there is no terminal nothing is folded.
 
     Colours come from styles, never from words in brackets. Links are shown as text: a terminal
     would open them under any name.
 
     Args:
         stderr: Whether it prints on standard error.
-        width: In characters.  [default: that of the terminal]
+        width: In characters.  [default: that of the terminal; without one as wide as needed]
     """
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         stream = sys.stderr if stderr else sys.stdout
+        if width is None and not stream.isatty():
+            width = _WIDE
         # Below the printable stream, which would write out what rich itself moves cursors by.
         super().__init__(file=exact_stream(stream), width=width, markup=False, emoji=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print with layout."""
+        for one in objects:
+            if isinstance(one, Table):
+                self._keep_whole(one)
+        super().print(*objects, **options)
+
+    def _keep_whole(self, table: Table) -> None:
+        is_too_wide = Measurement.get(self, self.options, table).minimum >= self.width
+        for column in table.columns:
+            column.overflow = "fold"
+            column.no_wrap = column.no_wrap and not is_too_wide
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return `text` as rich lays it out: printable before it is measured."""

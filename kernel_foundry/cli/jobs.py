@@ -72,8 +72,13 @@ def watch(job: str) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     folder = JobFolder(jobs_dir())
     found = folder.find(job)
-    for line in _said(folder, found.id):
-        print_text(line)
+    try:
+        for line in _said(folder, found.id):
+            print_text(line)
+    except KeyboardInterrupt:
+        goes_on = f"{found.id} goes on: `{as_called(f'jobs watch {found.id}')}` shows it again"
+        print_text(f"{goes_on}, `{as_called(f'jobs cancel {found.id}')}` ends it", err=True)
+        raise
     ended = folder.find(found.id)
     print_text(f"{ended.id}: {ended.state.value}", err=True)
     return ended.exit_code if ended.exit_code is not None and ended.exit_code >= 0 else 1
@@ -89,6 +94,7 @@ def cancel_command(job: str) -> int:
     \b
     kfoundry jobs cancel 20261128-095012-1f0c
     """  # noqa: D301  a backspace keeps click from joining the lines
+    print_text(f"{job}: waits until what it has under way has ended, or is ended", err=True)
     ended = cancel(JobFolder(jobs_dir()), job)
     print_text(f"{ended.id}: {ended.state.value}", err=True)
     return 0 if ended.has_ended else 1

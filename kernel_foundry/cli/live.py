@@ -16,6 +16,7 @@ from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
+from kernel_foundry.sdk.fleet.change import FleetChange
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
@@ -103,6 +104,8 @@ class PlainProgress:
             self._write(_not_kept_line(event))
         elif isinstance(event, SteeringEvent):
             self._write(_steered_line(event))
+        elif isinstance(event, FleetChange):
+            self._write(_fleet_line(event))
 
     def _write(self, line: str) -> None:
         sys.stderr.write(one_line(f"{self._begin}{line}") + "\n")
@@ -173,6 +176,8 @@ class LiveProgress:
             self._print(_not_kept_line(event), "yellow")
         elif isinstance(event, SteeringEvent):
             self._print(_steered_line(event), "magenta")
+        elif isinstance(event, FleetChange):
+            self._print(_fleet_line(event), "yellow")
         elif isinstance(event, RunResult):
             self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
 
@@ -245,6 +250,13 @@ def _unjudged_line(event: LostCandidateEvent) -> str:
 
 def _steered_line(event: SteeringEvent) -> str:
     return f"steered: {steering_text(event.steering)}"
+
+
+def _fleet_line(event: FleetChange) -> str:
+    if event.is_away:
+        left = f"{event.there} of {event.total} left"
+        return f"evaluator {event.evaluator} is away ({event.reason}); {left}"
+    return f"evaluator {event.evaluator} is back; {event.there} of {event.total} there"
 
 
 def _not_kept_line(event: UnsavedSweepEvent) -> str:

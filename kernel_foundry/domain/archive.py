@@ -103,7 +103,7 @@ LEASE_SECONDS: Final = 30.0
 """Lifetime of a lease that is not renewed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Run:
     """A run as the store has it."""
 
@@ -120,6 +120,14 @@ class Run:
     """95 % interval (lower, upper) of `best_speedup`."""
     owner: str = ""
     """User who made it, by a token; "" for nobody, where none was needed."""
+
+    def __repr__(self) -> str:
+        """Return a line: what it was asked is pages long."""
+        speedup = "None" if self.best_speedup is None else f"{self.best_speedup:.3g}"
+        return (
+            f"Run(name={self.spec.name!r}, state={self.state.value!r},"
+            f" evaluation_count={self.evaluation_count}, best_speedup={speedup})"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,10 @@ CandidateText = Annotated[
 DeviceName = Annotated[
     str,
     Field(
-        max_length=80,
-        pattern=r"^((sycl|cuda|null)(:\d+)?)?$",
-        description="Such as sycl:0 or cuda; empty: any that runs the language.",
+        max_length=200,
+        pattern=r"^((sycl|cuda|null)(:\d+(@.+)?|:[a-z0-9-]+-[0-9a-f]{8})?)?$",
+        description="An id or a class as `devices` shows them, or a kind such as cuda; empty: any"
+        " that runs the language.",
     ),
 ]
 LanguageName = Literal["sycl", "cuda"]

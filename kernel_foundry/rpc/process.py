@@ -153,7 +153,8 @@ def run(serving: Coroutine[Any, Any, None], service: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_ending(log_formatter))
     logging.basicConfig(handlers=[handler])
-    logging.getLogger("kernel_foundry").setLevel(logging.INFO)
+    for name in ("kernel_foundry", f"{service}_svc"):
+        logging.getLogger(name).setLevel(logging.INFO)
     remove_leftovers()
     _ending(lambda: begin_tracing(service))
     _ending(lambda: asyncio.run(serving))

@@ -20,6 +20,8 @@ CONFIGURATIONS_PER_EVALUATION: Final = 8
 
 _JUDGING: Final = frozenset({"EvaluateKernel", "EvaluateForeign", "SweepKernel"})
 _PROPOSING: Final = "ProposeCandidate"
+_ADMITTING: Final = "AdmitTask"
+"""Takes its time and ends in a call that judges: a quota that is used up is said before."""
 _REMEMBERED: Final = 4096
 """Calls that may be repeated without counting again."""
 
@@ -56,6 +58,8 @@ class Quotas:
         counted = is_counted and self.count(token, key, 1)
         if method == _PROPOSING:
             self._check_usd(token)
+        if method == _ADMITTING:
+            self._check_evaluations(token)
         call = QuotaCall(self, token, method, key)
         try:
             yield call
@@ -95,6 +99,11 @@ class Quotas:
         """Count what models cost."""
         if token.most_usd is not None and usd > 0:
             self._usage.add_usd(token.name, usd)
+
+    def _check_evaluations(self, token: Token) -> None:
+        most = token.most_evaluations
+        if most is not None and self._usage.of(token.name).evaluations >= most:
+            raise _exceeded(token, "evaluations", most)
 
     def _check_usd(self, token: Token) -> None:
         most = token.most_usd

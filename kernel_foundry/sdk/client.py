@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run
-from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
@@ -30,6 +30,7 @@ from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.archive_pages import all_runs
+from kernel_foundry.sdk.arguments import given_models, given_source, given_task, given_text
 from kernel_foundry.sdk.device_classes.optimization import ClassesResult, optimize_classes
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local.evaluator import own_public_key
@@ -43,14 +44,12 @@ from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
 from kernel_foundry.sdk.services import Directory, Services, Targets
 from kernel_foundry.sdk.steering import steer_run
-from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verification.verify import (
     Verification,
     is_intact,
     judged_again,
     verification,
 )
-from kernel_foundry.text_file import read_text_file
 from kernel_foundry.tracing import begin_tracing
 
 T = TypeVar("T")
@@ -106,7 +105,7 @@ class Foundry:
 
     def admit(self, task: Task | Path | str, *, device: str = "") -> Admission:
         """Run the reference, time its baselines, derive the tolerance; see `ports.Evaluator`."""
-        loaded = _task(task)
+        loaded = given_task(task)
         return self._run(self._with_evaluator(lambda e: e.admit(loaded, device)))
 
     def able_models(
@@ -118,7 +117,9 @@ class Foundry:
             admission: What `admit` gave; of a refused task nothing is known.
             models: As for `optimize`.
         """
-        return self._run(self._with_generator(lambda g: able_models(g, models, admission)))
+        return self._run(
+            self._with_generator(lambda g: able_models(g, given_models(models), admission))
+        )
 
     def evaluate(
         self,
@@ -141,11 +142,11 @@ class Foundry:
         The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
         `ports.Evaluator.evaluate`.
         """
-        loaded = _task(task)
+        loaded = given_task(task)
         if isinstance(candidate, KernelSource):
             source = candidate
         else:
-            text = _text(candidate)
+            text = given_text(candidate)
             try:
                 source = split(text)
             except ExtractionError as error:
@@ -183,7 +184,7 @@ class Foundry:
             InvalidArgumentError: the file holds no kernel in a form that can be judged.
         """
         request = ForeignRequest(
-            task=_task(task),
+            task=given_task(task),
             device=device,
             source=read_foreign(candidate) if isinstance(candidate, Path) else candidate,
             limits=limits,
@@ -207,7 +208,7 @@ class Foundry:
                 is on another candidate.
             ExtractionError: the text holds no candidate.
         """
-        return record_of(_task(task), _source(candidate), evaluation)
+        return record_of(given_task(task), given_source(candidate), evaluation)
 
     def verify(
         self,
@@ -263,9 +264,9 @@ class Foundry:
             seconds: Wall-clock budget.
             listener: Told of each result as soon as it is final.
         """
-        loaded = _task(task)
+        loaded = given_task(task)
         try:
-            source = _source(candidate)
+            source = given_source(candidate)
         except ExtractionError as error:
             unread = unreadable_sweep(error.message)
             listener(unread)
@@ -360,14 +361,14 @@ class Foundry:
             TaskRefusedError, TaskInvalidError, AlreadyExistsError, RunHeldError,
             LlmConfigurationError and the other errors of the three ports.
         """
-        loaded = _task(task)
+        loaded = given_task(task)
         return self.with_services(
             lambda services: optimize(
                 services,
                 loaded,
                 language=language,
                 device=device,
-                models=models,
+                models=given_models(models),
                 budget=budget,
                 limits=limits,
                 run=run,
@@ -409,13 +410,13 @@ class Foundry:
         Raises:
             As `sdk.device_classes.optimization.optimize_classes`.
         """
-        loaded = _task(task)
+        loaded = given_task(task)
         return self.with_services(
             lambda services: optimize_classes(
                 services,
                 loaded,
                 devices=devices,
-                models=models,
+                models=given_models(models),
                 budget=budget,
                 limits=limits,
                 listener=listener,
@@ -453,7 +454,7 @@ class Foundry:
                 run,
                 budget=budget,
                 limits=limits,
-                models=models,
+                models=given_models(models),
                 strategy=strategy,
                 in_flight=in_flight,
                 listener=listener,
@@ -573,20 +574,3 @@ class Foundry:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
-
-
-def _source(candidate: KernelSource | str | Path) -> KernelSource:
-    """Raises `ExtractionError`: the text holds no candidate."""
-    if isinstance(candidate, KernelSource):
-        return candidate
-    return split(_text(candidate))
-
-
-def _text(candidate: str | Path) -> str:
-    return (
-        read_text_file(candidate, LONGEST_CANDIDATE) if isinstance(candidate, Path) else candidate
-    )
-
-
-def _task(task: Task | Path | str) -> Task:
-    return task if isinstance(task, Task) else read_task(Path(task))

@@ -4,6 +4,7 @@
 itself is in `loop/evolution.py`.
 """
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from kernel_foundry.errors import (
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.quantity_text import counted
+from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.lease import held
@@ -198,7 +200,15 @@ async def _evolve(
     async with held(
         services.archive, run.spec.name, new_holder(), lambda: evolution.budget_left
     ) as finish:
-        return await evolution.run(finish)
+        with _telling_of_fleet(services.evaluator, listener):
+            return await evolution.run(finish)
+
+
+def _telling_of_fleet(
+    evaluator: Evaluator, listener: Listener
+) -> contextlib.AbstractContextManager[None]:
+    """Tell the listener of evaluators that go away and come back, where there are several."""
+    return evaluator.telling(listener) if isinstance(evaluator, Fleet) else contextlib.nullcontext()
 
 
 async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:

@@ -81,7 +81,7 @@ def test_what_holds_for_all_is_what_none_lacks(capabilities: Capabilities) -> No
     }  # fmt: skip
     library = capabilities.processes[-1]
     assert any(reason.startswith("bubblewrap: not around a forked") for reason in library.missing)
-    assert any("none has been started yet" in reason for reason in library.missing)
+    assert any("first such process is started" in reason for reason in library.missing)
 
 
 def _on_a_bare_host(*, unsafe_no_sandbox: bool) -> str:

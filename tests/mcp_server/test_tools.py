@@ -138,7 +138,7 @@ async def test_hostile_arguments_are_refused_or_shown_as_text(
                 said = await refusal(agent, tool.name, task="relu.py", candidate=giant)
                 assert len(said) < 100_000
         assert "root" in await refusal(agent, "verify", record="../secret.yaml")
-        assert "not an evidence record" in await refusal(agent, "verify", record="relu.md")
+        assert "nor a record" in await refusal(agent, "verify", record="relu.md")
         record = packed((EXAMPLES / "softmax.record.json").read_bytes())
         many = ", ".join([repr(record)] * 17)
         (agent_folder / "many.py").write_text(f"EVIDENCE = ({many})\n")
@@ -148,7 +148,7 @@ async def test_hostile_arguments_are_refused_or_shown_as_text(
             said = await refusal(agent, "optimize_start", **start)
             assert "name" in said or "200 characters" in said
             assert "\x1b" not in said
-        for address in ("runs/..%2F..%2Fetc/report", "candidates/%00", "blocks/sycl"):
+        for address in ("runs/..%2F..%2Fetc/report", "candidates/%00", "blocks/hip"):
             with pytest.raises(MCPError):
                 await agent.read_resource(f"kernel-foundry://{address}")
         outside = {"task": "../outside.py"}

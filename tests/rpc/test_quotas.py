@@ -96,6 +96,8 @@ async def test_evaluations_beyond_the_quota_are_refused_and_others_are_not(
         async with as_user(target, first, monkeypatch) as client:
             with pytest.raises(QuotaExceededError, match="ada is used up: 3 evaluations") as caught:
                 await client.evaluate(request(4))
+            with pytest.raises(QuotaExceededError):  # before the minutes that this may take
+                await client.admit(request(4).task)
             assert caught.value.code.name == "RESOURCE_EXHAUSTED"
             assert caught.value.metadata["user"] == "ada"
             assert (await client.capabilities()).devices
@@ -105,7 +107,7 @@ async def test_evaluations_beyond_the_quota_are_refused_and_others_are_not(
     outcomes = [
         json.loads(line)["outcome"] for line in (tmp_path / "audit.jsonl").read_text().splitlines()
     ]
-    assert outcomes.count("RESOURCE_EXHAUSTED") == 1
+    assert outcomes.count("RESOURCE_EXHAUSTED") == 2
 
 
 async def test_what_is_repeated_counts_once_and_what_fails_does_not(

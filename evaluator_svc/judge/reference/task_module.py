@@ -108,7 +108,7 @@ class TaskModule:
             seed=_CONSTRUCTION_SEED,
         )
         if not isinstance(model, nn.Module):
-            raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
+            raise TaskInvalidError(f"{shown_name(self.task)}: Model is no torch.nn.Module")
         adopt_plain_tensors(model)
         self._note_casts([*model.parameters(), *model.buffers()])
         self.frozen = frozenset(p for p, v in model.named_parameters() if not v.requires_grad)
@@ -126,7 +126,8 @@ class TaskModule:
             values = self._make("get_inputs()", self._module.get_inputs, seed=seed)
         if not isinstance(values, list | tuple):
             raise TaskInvalidError(
-                f"{self.task.name}: get_inputs() gives a {type(values).__name__}; expected a list"
+                f"{shown_name(self.task)}: get_inputs() gives a {type(values).__name__};"
+                " expected a list"
             )
         self._note_casts(tree_leaves(values))
         return [_placed(value, self.cast, self.device) for value in values]
@@ -152,7 +153,9 @@ class TaskModule:
         name = self.task.check
         function = getattr(self._module, name, None)
         if not callable(function):
-            raise TaskInvalidError(f"{self.task.name}: no function {name}", task=self.task.name)
+            raise TaskInvalidError(
+                f"{shown_name(self.task)}: no function {name}", task=self.task.name
+            )
         shown_bytes = sum(
             t.nbytes for t in tree_leaves([inputs, expected, actual]) if _is_tensor(t)
         )
@@ -169,7 +172,7 @@ class TaskModule:
                     said = bool(said)
         except TimeLimitError as error:
             raise TaskInvalidError(
-                f"{self.task.name}: {name}() is {error}", task=self.task.name
+                f"{shown_name(self.task)}: {name}() is {error}", task=self.task.name
             ) from None
         if said is None or said is True:
             return ""
@@ -178,8 +181,8 @@ class TaskModule:
         if isinstance(said, str):
             return one_line(said[:_LONGEST_SAID])[:_LONGEST_SAID] or "wrong"
         raise TaskInvalidError(
-            f"{self.task.name}: {name}() gives a {type(said).__name__}; expected None, True, False"
-            " or a text that says what is wrong",
+            f"{shown_name(self.task)}: {name}() gives a {type(said).__name__}; expected None, True,"
+            " False or a text that says what is wrong",
             task=self.task.name,
         )
 
@@ -192,7 +195,7 @@ class TaskModule:
             raise
         except (Exception, SystemExit) as error:  # the user's code may raise anything
             raise TaskInvalidError(
-                f"{self.task.name}: {what} raises {type(error).__name__}: {error}"
+                f"{shown_name(self.task)}: {what} raises {type(error).__name__}: {error}"
                 f"{self._user_line(error)}",
                 task=self.task.name,
             ) from error
@@ -281,10 +284,16 @@ def adopt_plain_tensors(model: nn.Module) -> None:
             module.register_buffer(name, value.detach(), persistent=False)
 
 
+def shown_name(task: Task) -> str:
+    """Return what messages call a task; one that came by gRPC may have no name."""
+    return task.name or "task.reference"
+
+
 def _sized_tree(task: Task, workload: Workload) -> ast.Module:
-    tree = parse_reference(task.reference, file_name=f"{task.name}.py")
+    file_name = f"{task.name}.py" if task.name else shown_name(task)
+    tree = parse_reference(task.reference, file_name=file_name)
     if missing := missing_names(tree):
         raise TaskInvalidError(
-            f"{task.name}: no {' and no '.join(missing)} in the reference", task=task.name
+            f"{shown_name(task)}: no {' and no '.join(missing)} in the reference", task=task.name
         )
     return override_scalars(override_places(tree, workload.sizes), task.scalars_of(workload))

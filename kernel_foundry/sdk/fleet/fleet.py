@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
@@ -36,6 +36,7 @@ from kernel_foundry.errors import (
     VerdictMismatchError,
 )
 from kernel_foundry.ports import Evaluator
+from kernel_foundry.sdk.fleet.change import FleetChange
 from kernel_foundry.sdk.fleet.losses import Losses
 from kernel_foundry.sdk.fleet.member import FleetDevice, Member, MemberState
 from kernel_foundry.sdk.fleet.membership import Source
@@ -190,6 +191,15 @@ class Fleet:
 
         return await self._on_device(Wanted(device=device), work, _Tries())
 
+    @contextlib.contextmanager
+    def telling(self, listener: Callable[[FleetChange], None]) -> Iterator[None]:
+        """Tell a listener of each evaluator that goes away or comes back meanwhile."""
+        self._roster.listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._roster.listeners.remove(listener)
+
     async def close(self) -> None:
         """Close every connection; evaluators elsewhere go on."""
         await self._roster.close()
@@ -306,7 +316,7 @@ class Fleet:
             for m in self._roster.members[:_SHOWN]
             if m.state is not MemberState.UP
         )
-        known = f"there is {there}" + (f"; {away}" if away else "")
+        known = f"devices that answer: {there}" + (f"; {away}" if away else "")
         if self._may_come(wanted):
             task_class = router.class_of(wanted)
             kept = f", of class {task_class} as the task was judged before" if task_class else ""

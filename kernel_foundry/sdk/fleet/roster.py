@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Evaluator
-from kernel_foundry.sdk.fleet.member import Member
+from kernel_foundry.sdk.fleet.change import FleetChange
+from kernel_foundry.sdk.fleet.member import Member, MemberState
 from kernel_foundry.sdk.fleet.membership import Entry, Membership, Source, Where
 from kernel_foundry.sdk.fleet.router import Router
 
@@ -62,6 +63,10 @@ class Roster:
         self._router = Router()
         self._is_stale = True
         """Devices came or went since the router took them up."""
+        self._away: frozenset[str] = frozenset()
+        """Addresses of members that are away."""
+        self.listeners: list[Callable[[FleetChange], None]] = []
+        """Told of each member that goes away or comes back."""
         self.changed = asyncio.Event()
         """Set, and replaced, when devices come or go."""
 
@@ -135,6 +140,27 @@ class Roster:
         self._is_stale = True
         waited_for, self.changed = self.changed, asyncio.Event()
         waited_for.set()
+        self._tell_listeners()
+
+    def _tell_listeners(self) -> None:
+        before = self._away
+        self._away = frozenset(
+            address for address, member in self._members.items() if member.state is MemberState.AWAY
+        )
+        for address in sorted(self._away ^ before):
+            member = self._members.get(address)
+            if member is None:  # it belongs to the fleet no more
+                continue
+            is_away = address in self._away
+            change = FleetChange(
+                evaluator=member.name,
+                is_away=is_away,
+                reason=member.reason if is_away else "",
+                there=len(self._members) - len(self._away),
+                total=len(self._members),
+            )
+            for listener in self.listeners:
+                listener(change)
 
     async def _keep(self) -> None:
         """Follow the source as long as the fleet is open."""

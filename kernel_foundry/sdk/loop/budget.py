@@ -1,11 +1,13 @@
 """Budgets of a run: evaluations, minutes, money, and the traffic bound."""
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
+from kernel_foundry.errors import InvalidArgumentError
 
 DEFAULT_EVALUATIONS: Final = 40
 """Of a run that is given neither a length nor a cap on money."""
@@ -65,6 +67,24 @@ class Budget:
     """Share of the traffic bound at which the run ends, above 0, or `bounds.NEVER`; None: what the
     run was started with, else `AT_TRAFFIC_BOUND`."""
 
+    def __post_init__(self) -> None:
+        """Refuse what is no budget.
+
+        Raises:
+            InvalidArgumentError: a value is no number, or too small.
+        """
+        _check_count(self.evaluations, "evaluations", least=1)
+        _check_count(self.tokens, "tokens", least=0)
+        _check_count(self.requests_per_minute, "requests_per_minute", least=0)
+        for name in ("minutes", "cost_usd", "stop_at"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and value >= 0):
+                raise InvalidArgumentError(
+                    f"Budget({name}={value!r}): expected a number of at least 0, or None for no"
+                    " limit",
+                    field=name,
+                )
+
     def in_flight(self, asked: int) -> int:
         """Return how many proposals to make at once where `asked` are asked for."""
         if self.evaluations is None:
@@ -94,6 +114,22 @@ class Budget:
             cost_usd=kept.cost_usd if self.cost_usd is None else self.cost_usd,
             tokens=kept.tokens if self.tokens is None else self.tokens,
             requests_per_minute=self.requests_per_minute or kept.requests_per_minute,
+        )
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not math.isnan(value)
+
+
+def _check_count(value: object, name: str, *, least: int) -> None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= least
+    if value is not None and not is_count:
+        raise InvalidArgumentError(
+            f"Budget({name}={value!r}): expected a whole number of at least {least}, or None for no"
+            " limit",
+            field=name,
         )
 
 

@@ -12,6 +12,7 @@ from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import ConfigurationResult
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import EliteNotFoundError
+from kernel_foundry.sdk.fleet.change import FleetChange
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause
 
 
@@ -117,6 +118,7 @@ Event = (
     | SweepEvent
     | UnsavedSweepEvent
     | SteeringEvent
+    | FleetChange
     | RunResult
 )
 Listener = Callable[[Event], None]

@@ -18,6 +18,7 @@ from kernel_foundry.errors import (
     ShuttingDownError,
 )
 from kernel_foundry.sdk.fleet import member
+from kernel_foundry.sdk.fleet.change import FleetChange
 from tests.sdk.fleet.hosts import HURRIED, TASK, Host, device, fleet_of, request, source
 
 FAST, SLOW = device("fast"), device("slow")
@@ -213,4 +214,25 @@ async def test_a_device_that_nobody_has_is_refused_at_once() -> None:
     fleet = fleet_of({"a:1": Host(), "b:1": Host()})
     with pytest.raises(BackendUnavailableError, match="null:0@a:1, null:0@b:1"):
         await fleet.admit(TASK, "cuda")
+    await fleet.close()
+
+
+async def test_who_goes_away_and_comes_back_is_told() -> None:
+    """With how many are left, to whoever listens at the time."""
+    hosts = {"a:1": Host(), "b:1": Host()}
+    fleet = fleet_of(hosts)
+    told: list[FleetChange] = []
+    with fleet.telling(told.append):
+        await fleet.capabilities()
+        assert told == []
+        hosts["a:1"].lose()
+        await _until(lambda: len(told) == 1)
+        hosts["a:1"].come_back()
+        await _until(lambda: len(told) == 2)
+    away = FleetChange(evaluator="a:1", is_away=True, reason="connection refused", there=1, total=2)
+    back = FleetChange(evaluator="a:1", is_away=False, reason="", there=2, total=2)
+    assert told == [away, back]
+    hosts["a:1"].lose()
+    await fleet.evaluate(request())
+    assert len(told) == 2
     await fleet.close()
