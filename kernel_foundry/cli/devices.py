@@ -1,6 +1,7 @@
 """`kfoundry devices`: what this machine (or an evaluator elsewhere) can do, and why not more."""
 
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Final
 
 import click
 from rich.table import Table
@@ -13,15 +14,21 @@ from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.device_class import device_class, is_of_fleet
 from kernel_foundry.domain.plain import to_plain
 
+_LONGEST_REASON: Final = 100
+"""Characters of a reason without --verbose."""
+
 
 @click.command()
+@click.option(
+    "--verbose", is_flag=True, help="Show whole reasons, limits of each process and versions, too."
+)
 @json_option
 @target_options
-def command(as_json: bool, **targets: Any) -> int:
+def command(verbose: bool, as_json: bool, **targets: Any) -> int:
     """Show devices with their measured peaks, what is missing and why, and what isolates.
 
-    For each kind of process that meets a candidate: the mechanisms in force, its limits, and what
-    is missing and why.
+    With --verbose, for each kind of process that meets a candidate: the mechanisms in force, its
+    limits, and what is missing and why.
 
     Of several evaluators also the class of each device (times compare within one), the calls that
     use it or wait for it, and the evaluators that get no work. Exit code 3 when there is no device
@@ -32,16 +39,17 @@ def command(as_json: bool, **targets: Any) -> int:
     kfoundry devices --evaluator gpuhost:50051 --json
     kfoundry devices --evaluator gpu1:50051,gpu2:50051
     """  # noqa: D301  a backspace keeps click from joining the lines
-    with open_foundry(**targets) as foundry:
+    waiting = PrintableConsole(stderr=True).status("devices are measured, the first time for long")
+    with nullcontext() if as_json else waiting, open_foundry(**targets) as foundry:
         capabilities = foundry.capabilities()
     if as_json:
         print_json(to_plain(capabilities))
     else:
-        _show(PrintableConsole(), capabilities)
+        _show(PrintableConsole(), capabilities, verbose=verbose)
     return 0 if capabilities.devices else EXIT_MISSING_PART
 
 
-def _show(console: PrintableConsole, capabilities: Capabilities) -> None:
+def _show(console: PrintableConsole, capabilities: Capabilities, *, verbose: bool) -> None:
     is_fleet = any(is_of_fleet(device.id) for device in capabilities.devices)
     pending = {load.device: load.pending for load in capabilities.loads}
     table = Table(
@@ -67,14 +75,38 @@ def _show(console: PrintableConsole, capabilities: Capabilities) -> None:
     console.print(table)
     for kind in capabilities.availability:
         if not kind.available:
-            console.print(f"{kind.kind}: not available: {kind.reason}", style="yellow")
+            reason = kind.reason if verbose else _cut(kind.reason)
+            line = f"{kind.kind}: not available: {reason}"
+            console.print(line, style="yellow", soft_wrap=True, highlight=False)
     for profiler in capabilities.profilers:
         if profiler.available:
             console.print(f"profiles: {profiler.kind}")
         else:
-            console.print(f"profiles without counters: {profiler.kind}: {profiler.reason}")
+            reason = profiler.reason if verbose else _cut(profiler.reason)
+            line = f"profiles without counters: {profiler.kind}: {reason}"
+            console.print(line, soft_wrap=True, highlight=False)
+    if not verbose:
+        _show_whether_isolated(console, capabilities)
+        return
     _show_isolation(console, capabilities)
     console.print(", ".join(capabilities.versions), style="dim")
+
+
+def _cut(reason: str) -> str:
+    line = reason.partition("\n")[0]
+    return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}… (--verbose: all)"
+
+
+def _show_whether_isolated(console: PrintableConsole, capabilities: Capabilities) -> None:
+    """Print one line: that nothing is missing, or what is, each once."""
+    missing = dict.fromkeys(_cut(m) for p in capabilities.processes for m in p.missing)
+    if not capabilities.isolation.mechanisms:
+        console.print("isolation: none that holds for every process", style="bold red")
+    elif missing:
+        line = f"isolation: without {'; '.join(missing)}"
+        console.print(line, style="yellow", soft_wrap=True, highlight=False)
+    else:
+        console.print("isolation: complete")
 
 
 def _show_isolation(console: PrintableConsole, capabilities: Capabilities) -> None:

@@ -53,7 +53,7 @@ def steer_command(run: str, action: str | None, what: str, as_json: bool, **targ
     ban CELL        neither aim at this cell nor start from it
     ban TRICK       propose nothing whose code has these words
     release [...]   takes the pin or ban of a cell or a trick back; alone all
-    inject FILE     judges a candidate, which may become a parent
+    inject FILE     has an injected candidate judged, which may become a parent
 
     A trick is a technique as code or lessons name it, such as atomicAdd; "lesson NUMBER" is what
     that lesson of `experience list` says to do.

@@ -27,7 +27,7 @@ from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import BaselineNumbers, SuiteSummary, summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
-from kernel_foundry.sdk.verdict_text import headline_text, trust_text
+from kernel_foundry.sdk.verdict_text import bits_number, headline_text, trust_text
 
 
 def open_results(
@@ -203,7 +203,7 @@ def show_results(console: PrintableConsole, results: Sequence[EntryResult]) -> N
             one_line(result.entry.title),
             result.entry.state.value,
             gain,
-            "" if bits is None else f"{bits:.1f}",
+            "" if bits is None else bits_number(bits),
             f"{progress.cost_usd:.2f}",
             clock_text(progress.seconds),
         )

@@ -9,7 +9,13 @@ from kernel_foundry.domain.evaluation import (
     speedup_interval_of,
     speedup_of,
 )
-from kernel_foundry.sdk.verdict_text import kernel_times_text, median_text, share_text, speedup_text
+from kernel_foundry.sdk.verdict_text import (
+    bits_number,
+    kernel_times_text,
+    median_text,
+    share_text,
+    speedup_text,
+)
 
 
 def timings_table(evaluation: Evaluation, who: str) -> Table:
@@ -23,7 +29,7 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
         Column("", overflow="fold"),
         Column("median", no_wrap=True),
         Column("n", justify="right", no_wrap=True),
-        Column("speed-up", no_wrap=True),
+        Column("speed-up"),
         Column("bits", justify="right"),
         Column("traffic\nbound", justify="right"),
         Column("arithm.\nestimate", justify="right"),
@@ -79,4 +85,4 @@ def _bits(audit: PrecisionAudit | None, whose: str) -> str:
     """The effective bits of the candidate or of eager PyTorch; "" for others."""
     of = {"candidate": audit.effective_bits, "eager": audit.eager_bits} if audit else {}
     bits = of.get(whose)
-    return "" if bits is None else f"{bits:.1f}"
+    return "" if bits is None else bits_number(bits)

@@ -102,7 +102,7 @@ def steering_text(steering: Steering) -> str:
         case SteeringAction.HINT:
             return f"hint: {steering.text}" if steering.text else "no hint any more"
         case SteeringAction.INJECT if steering.source is not None:
-            return f"inject candidate {steering.source.digest[:12]}"
+            return f"injected candidate {steering.source.digest[:12]}"
         case SteeringAction.BAN | SteeringAction.RELEASE if steering.text:
             return f"{action.value} trick: {steering.text}"
         case SteeringAction.RELEASE if steering.cell is None:

@@ -8,6 +8,7 @@ from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.check import Check, CheckResult, Trust
 from kernel_foundry.domain.evaluation import (
+    LEAST_ERROR,
     Baseline,
     Evaluation,
     PrecisionAudit,
@@ -131,7 +132,7 @@ def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
         gain = speedup_text(evaluation.speedup, evaluation.speedup_interval)
         text += f" {', '.join(duration(m) for m in medians)} {gain}"
         audit = evaluation.precision
-        text += f" {audit.effective_bits:.1f} bits" if audit else ""
+        text += f" {bits_number(audit.effective_bits, ' bits')}" if audit else ""
         text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
         text += trust_text(evaluation)
     elif evaluation.findings:
@@ -152,8 +153,13 @@ def bits_text(audit: PrecisionAudit | None) -> str:
     """Return effective bits beside those of eager PyTorch: "17.8 (eager 22.9)"."""
     if audit is None:
         return "–"
-    eager = "" if audit.eager_bits is None else f" (eager {audit.eager_bits:.1f})"
-    return f"{audit.effective_bits:.1f}{eager}"
+    eager = "" if audit.eager_bits is None else f" (eager {bits_number(audit.eager_bits)})"
+    return f"{bits_number(audit.effective_bits)}{eager}"
+
+
+def bits_number(bits: float, unit: str = "") -> str:
+    """Return effective bits for people: "22.4"; "exact" for all 53 that an audit tells apart."""
+    return "exact" if bits >= -math.log2(LEAST_ERROR) else f"{bits:.1f}{unit}"
 
 
 def kernel_times_text(times: tuple[KernelTime, ...]) -> str:

@@ -144,7 +144,11 @@ def test_devices_and_processes_are_told_as_one_json_object(folder: Path, served:
 
 
 def test_isolation_is_told_for_each_process(folder: Path, served: str) -> None:
-    result = run_kfoundry(folder, "devices", evaluator=served)
+    brief = run_kfoundry(folder, "devices", evaluator=served)
+    lines = [line for line in brief.stdout.splitlines() if line.startswith("isolation: ")]
+    assert len(lines) == 1
+    assert "seccomp: " not in brief.stdout
+    result = run_kfoundry(folder, "devices", "--verbose", evaluator=served)
     assert "isolation of all that meets a candidate: " in result.stdout
     for words in ("null builder: ", "null runner: ", "seccomp: ", "limits: memory "):
         assert words in result.stdout

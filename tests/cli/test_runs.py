@@ -156,7 +156,7 @@ def test_a_run_is_steered_and_shows_how(store_folder: Path) -> None:
     for text in (
         r"hint: wide\x1b loads",
         "pin cell 2,1,0",
-        f"inject candidate {digest}",
+        f"injected candidate {digest}",
         "ban trick: sub_group barrier",
         "stop",
     ):

@@ -10,6 +10,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.ports import Evaluator
+from kernel_foundry.sdk.verdict_text import duration
 from kernel_foundry.sdk.verification.compare import compare, is_about_times
 from kernel_foundry.sdk.verification.second_verdict import check_second_verdict, verified_key
 from kernel_foundry.sdk.verification.signature import check_integrity, check_key
@@ -194,10 +195,17 @@ def _is_newly_suspect(record: EvidenceRecord, fresh: Evaluation) -> bool:
 
 def _yardsticks(evaluation: Evaluation) -> Iterator[Statement]:
     """Say where fitness rests on a yardstick that the evaluator did not measure."""
-    given = [w for w in evaluation.workloads if w.yardstick_given and w.yardstick_ns is not None]
+    given = [
+        (w.workload, w.yardstick_ns)
+        for w in evaluation.workloads
+        if w.yardstick_given and w.yardstick_ns is not None
+    ]
     if given:
-        figures = ", ".join(f"{w.workload}: {w.yardstick_ns:.6g} ns" for w in given)
-        note = "whoever asked for the verdict gave it: fitness is their word, speed-ups are not"
+        figures = ", ".join(f"{workload} {duration(ns)}" for workload, ns in given)
+        note = (
+            "the baseline time that fitness compares with was given by whoever asked for the "
+            "verdict, not measured; speed-ups were measured"
+        )
         yield Statement(
             subject="yardstick", agreement=Agreement.NOT_COMPARABLE, recorded=figures, note=note
         )
