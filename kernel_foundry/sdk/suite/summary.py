@@ -14,6 +14,7 @@ from kernel_foundry.sdk.statistics.bootstrap import Bootstrap
 from kernel_foundry.sdk.statistics.estimate import Estimate
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS, fast_p
+from kernel_foundry.sdk.suite.numbers.speedup_change import mean_speedup
 from kernel_foundry.sdk.suite.numbers.typical_speedup import geometric_mean, median
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 
@@ -120,11 +121,14 @@ def _correctness(tasks: Sequence[Sequence[EntryResult]]) -> Estimate | None:
 def _over(tasks: Sequence[Sequence[EntryResult]], baseline: str) -> BaselineNumbers:
     measured = [[r.speedup(baseline) for r in task] for task in tasks]
     speedups = [[None if m is None else m.value for m in task] for task in measured]
+    solved = [of for of in ([m for m in task if m is not None] for task in measured) if of]
+    # Of one task there is nothing to draw over: the interval is that of its own measurements.
+    alone = mean_speedup(solved[0]) if len(solved) == 1 else None
     return BaselineNumbers(
         baseline=baseline,
         fast=tuple(FastShare(p=p, share=fast_p(speedups, p)) for p in THRESHOLDS),
-        geometric_mean=geometric_mean(speedups),
-        median=median(speedups),
+        geometric_mean=alone or geometric_mean(speedups),
+        median=alone or median(speedups),
     )
 
 

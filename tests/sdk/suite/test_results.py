@@ -89,6 +89,27 @@ def test_what_did_not_end_or_says_little_is_apart(
     assert found.correctness.value == 0.5
 
 
+def test_the_interval_of_one_run_is_its_own(ended: tuple[Suite, tuple[EntryResult, ...]]) -> None:
+    _, results = ended
+    one = results[0]
+    assert one.verdict is not None
+    workloads = []
+    for workload in one.verdict.workloads:
+        assert workload.timing is not None
+        median_ns = workload.timing.median_ns
+        timing = replace(workload.timing, ci95_ns=(0.5 * median_ns, 2.0 * median_ns))
+        workloads.append(replace(workload, timing=timing))
+    assert one.winner is not None
+    verdict = replace(one.winner.evaluation, workloads=tuple(workloads))
+    wide = replace(one, winner=replace(one.winner, evaluation=verdict))
+    mean = summary_of([wide, unsolved(results[1])]).baselines[0].geometric_mean
+    own = wide.speedup(FASTEST)
+    assert mean is not None
+    assert own is not None
+    assert (mean.value, mean.low, mean.high) == pytest.approx((own.value, own.low, own.high))
+    assert mean.low < 0.9 * mean.value
+
+
 def test_a_suite_is_no_faster_than_itself(ended: tuple[Suite, tuple[EntryResult, ...]]) -> None:
     _, results = ended
     found = compare("a", results, "b", results)
