@@ -18,7 +18,7 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.run_name import is_run_name
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.traffic_bound import NEVER
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
 from kernel_foundry.sdk.task_file import read_task
@@ -26,6 +26,8 @@ from kernel_foundry.shown_value import shown
 
 LONGEST_NAME: Final = 80
 """Characters of a suite's name; names of runs begin with it."""
+_MOST_FAULTS: Final = 20
+"""Of files that are no tasks, in one message."""
 MOST_RUNS: Final = 10_000
 """Runs of one suite."""
 
@@ -88,7 +90,7 @@ def read_plan(
     Raises:
         InvalidArgumentError: a key or a value does not fit; the message names it and what is
             expected.
-        TaskInvalidError: a task file cannot be read.
+        TaskInvalidError: task files cannot be read; the message says each.
     """
     if source.is_dir():
         settings: dict[str, Any] = {"tasks": ["."]}
@@ -191,14 +193,26 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
 
 def _tasks(key: str, value: Any, folder: Path, admits_degenerate: bool) -> tuple[Task, ...]:
     tasks: dict[str, Task] = {}
+    faults: list[TaskInvalidError] = []
     for pattern in _names(key, value):
         for path in _files(folder, pattern):
-            task = read_task(path, admit_degenerate=admits_degenerate)
+            try:
+                task = read_task(path, admit_degenerate=admits_degenerate)
+            except TaskInvalidError as error:
+                faults.append(error)
+                continue
             if task.name in tasks:
                 raise _PlanError(f"tasks: two are called {shown(task.name)}; rename one")
             tasks[task.name] = task
             if len(tasks) > MOST_RUNS:
                 raise _PlanError(f"tasks: more than {MOST_RUNS}: split the suite")
+    if len(faults) > 1:
+        listed = [error.message for error in faults[:_MOST_FAULTS]]
+        more = [f"and {len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
+        text = "\n  ".join([f"{len(faults)} files are no tasks:", *listed, *more])
+        raise TaskInvalidError(text, file=str(folder))
+    if faults:
+        raise faults[0]
     return tuple(tasks.values())
 
 

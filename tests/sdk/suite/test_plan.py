@@ -78,3 +78,12 @@ def test_tasks_whose_names_no_run_may_have_get_different_runs(folder: Path) -> N
         (folder / "tasks" / f"{name}.py").write_text(TASK)
     runs = [entry.run for entry in entries_of(read_plan(folder / "tasks", "s"))]
     assert runs == ["s.a", "s.b", "s.c-d", "s.c-d-3"]
+
+
+def test_every_file_that_is_no_task_is_named(folder: Path) -> None:
+    (folder / "tasks" / "c.py").write_text("x = 1\n")
+    with pytest.raises(TaskInvalidError, match=r"^c\.py: no Model"):
+        read_plan(folder / "tasks", "s")
+    (folder / "tasks" / "d.py").write_text("def\n")
+    with pytest.raises(TaskInvalidError, match=r"2 files are no tasks:\n  c\.py: .*\n  d\.py"):
+        read_plan(folder / "tasks", "s")
