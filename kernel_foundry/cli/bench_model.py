@@ -1,6 +1,5 @@
 """`kfoundry bench model`: what exported winners give in the user's own model."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.model_bench.bench import DEFAULT_SAMPLES, bench_model
 from kernel_foundry.sdk.model_bench.measured import BenchResult, Form, ModelMeasurement, Times
 from kernel_foundry.sdk.verdict_text import duration
-
-_LOG_COLUMNS = 120
 
 
 @click.command()
@@ -107,8 +104,7 @@ def _object(model: str, measured: ModelMeasurement, problems: tuple[str, ...]) -
 
 
 def _show(measured: ModelMeasurement, problems: tuple[str, ...]) -> None:
-    # Rich takes what is no terminal for 80 columns; a log may be as wide as the table.
-    console = PrintableConsole() if sys.stdout.isatty() else PrintableConsole(width=_LOG_COLUMNS)
+    console = PrintableConsole()
     right = {"justify": "right"}
     table = Table(
         "form",

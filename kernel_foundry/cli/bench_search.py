@@ -1,7 +1,6 @@
 """`kfoundry bench search`: compare search strategies on recorded landscapes."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Self
 
@@ -17,8 +16,6 @@ from landscapes.plot import check_plots, write_comparison_plot
 from landscapes.report import write_comparison_report
 from landscapes.strategy_results import SearchComparison
 from landscapes.tables import landscape_table, overall_table
-
-_LOG_COLUMNS = 120
 
 _FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 
@@ -154,8 +151,7 @@ class _Progress:
 
 
 def _show(comparison: SearchComparison) -> None:
-    # Rich takes what is no terminal for 80 columns; a log may be as wide as the table.
-    console = PrintableConsole() if sys.stdout.isatty() else PrintableConsole(width=_LOG_COLUMNS)
+    console = PrintableConsole()
     percent = f"{comparison.target:.0%}"
     for landscape in comparison.landscapes:
         console.print(landscape_table(landscape, percent))

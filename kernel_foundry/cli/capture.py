@@ -1,6 +1,5 @@
 """`kfoundry capture`: a user's program, run once, as tasks."""
 
-import sys
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -25,7 +24,6 @@ from kernel_foundry.sdk.capture.capture import (
 from kernel_foundry.sdk.verdict_text import duration, share_text
 
 _CALL_COLUMNS = 40
-_LOG_COLUMNS = 120
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -155,12 +153,7 @@ def _show(capture: Capture, program: str) -> None:
             share_text(proposal.gain),
             proposal.file or one_line(module.reason) or "–",
         )
-    # Rich takes what is no terminal for 80 columns; a log may be as wide as the table.
-    console = (
-        PrintableConsole(stderr=True)
-        if sys.stderr.isatty()
-        else PrintableConsole(stderr=True, width=_LOG_COLUMNS)
-    )
+    console = PrintableConsole(stderr=True)
     console.print(table)
     written = [proposal.file for proposal in capture.proposals if proposal.file]
     if written:

@@ -298,6 +298,9 @@ def test_a_reference_without_model_is_invalid(judge: Judge) -> None:
 
     with pytest.raises(TaskInvalidError, match="no Model and no get_inputs"):
         admit(judge, task)
+    for reference in ("x = 1\n", "x = (\n"):  # a task that comes by gRPC may have no name
+        with pytest.raises(TaskInvalidError, match=r"^task\.reference[:,] "):
+            admit(judge, replace(task, name="", reference=reference))
 
 
 def test_a_bfloat16_task_is_compared_with_float32_mathematics(judge: Judge) -> None:

@@ -39,6 +39,21 @@ def test_error_round_trips(kind: type[KernelFoundryError]) -> None:
     assert status.code == kind.code
 
 
+@pytest.mark.parametrize(
+    ("error", "field"),
+    [
+        (errors.InvalidArgumentError("bad", field="device"), "device"),
+        (errors.TaskInvalidError("bad"), "task"),
+        (errors.TaskInvalidError("bad", field="task.check"), "task.check"),
+    ],
+)
+def test_what_is_invalid_names_its_field(error: KernelFoundryError, field: str) -> None:
+    """For clients of any language, as `BadRequest` has it."""
+    bad_request = error_details_pb2.BadRequest()
+    assert to_status(error, "evaluator").details[1].Unpack(bad_request)
+    assert [violation.field for violation in bad_request.field_violations] == [field]
+
+
 def test_reasons_are_unique_and_well_formed() -> None:
     """A reason alone finds the class, and has the form that AIP-193 asks for."""
     reasons = [kind.reason for kind in CLASSES]

@@ -193,12 +193,9 @@ class Fleet:
 
     @contextlib.contextmanager
     def telling(self, listener: Callable[[FleetChange], None]) -> Iterator[None]:
-        """Tell a listener of each evaluator that goes away or comes back meanwhile."""
-        self._roster.listeners.append(listener)
-        try:
+        """Tell a listener of each evaluator that is away, goes away or comes back meanwhile."""
+        with self._roster.telling(listener):
             yield
-        finally:
-            self._roster.listeners.remove(listener)
 
     async def close(self) -> None:
         """Close every connection; evaluators elsewhere go on."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kernel_foundry.errors import InvalidArgumentError
@@ -65,8 +65,7 @@ class Roster:
         """Devices came or went since the router took them up."""
         self._away: frozenset[str] = frozenset()
         """Addresses of members that are away."""
-        self.listeners: list[Callable[[FleetChange], None]] = []
-        """Told of each member that goes away or comes back."""
+        self._listeners: list[Callable[[FleetChange], None]] = []
         self.changed = asyncio.Event()
         """Set, and replaced, when devices come or go."""
 
@@ -89,6 +88,18 @@ class Roster:
             self._keeper = asyncio.create_task(self._keep())
             self._first_answers = asyncio.ensure_future(self._hear())
         await asyncio.shield(self._first_answers)
+
+    @contextlib.contextmanager
+    def telling(self, listener: Callable[[FleetChange], None]) -> Iterator[None]:
+        """Tell a listener of each member that is away, goes away or comes back meanwhile."""
+        for member in self.members:
+            if member.state is MemberState.AWAY:
+                listener(self._change(member))
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     async def close(self) -> None:
         """Close every connection; evaluators elsewhere go on."""
@@ -151,16 +162,18 @@ class Roster:
             member = self._members.get(address)
             if member is None:  # it belongs to the fleet no more
                 continue
-            is_away = address in self._away
-            change = FleetChange(
-                evaluator=member.name,
-                is_away=is_away,
-                reason=member.reason if is_away else "",
-                there=len(self._members) - len(self._away),
-                total=len(self._members),
-            )
-            for listener in self.listeners:
-                listener(change)
+            for listener in self._listeners:
+                listener(self._change(member))
+
+    def _change(self, member: Member) -> FleetChange:
+        is_away = member.state is MemberState.AWAY
+        return FleetChange(
+            evaluator=member.name,
+            is_away=is_away,
+            reason=member.reason if is_away else "",
+            there=len(self._members) - len(self._away),
+            total=len(self._members),
+        )
 
     async def _keep(self) -> None:
         """Follow the source as long as the fleet is open."""

@@ -124,6 +124,23 @@ async def test_cancelling_stops_what_is_running_elsewhere(
         await _call(jobs_command.cancel_command, job)
 
 
+def test_who_ends_watching_is_told_that_the_job_goes_on(
+    folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what shows it again, and what ends it."""
+    job = new_job(["admit", "op.py"], Path.cwd(), priority=0)
+    folder.write(job)
+
+    def interrupted(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kernel_foundry.cli.jobs.time.sleep", interrupted)
+        result = CliRunner().invoke(jobs_command.watch, [job.id])
+    assert f"{job.id} goes on: " in result.stderr
+    assert f"jobs cancel {job.id}` ends it" in result.stderr
+
+
 async def test_what_cannot_be_read_is_refused_at_once(folder: JobFolder) -> None:
     """Before anything is started; and commands that need their user are none to submit."""
     for arguments in (("optimize", "op.py", "--evaluation", "x"), ("optimize", "absent", "--no")):
