@@ -157,7 +157,7 @@ class LocalArchive:
         check_cost(cost_usd)
 
         def work() -> AddResult:
-            opened = self._opened_to_add(run, candidate, selection)
+            opened = self._opened_to_add(run, selection)
             check_owner(run or opened.name, opened.owner)
             check_verdict(candidate, evaluation, opened.task)
             return opened.add(
@@ -332,14 +332,10 @@ class LocalArchive:
         opened.catch_up(*counts)
         return opened
 
-    def _opened_to_add(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun:
-        """Return the run; the store is asked only for what is not known of it here."""
-        opened = self._open.get(self._ids.get(name, 0))
-        if (
-            opened is None
-            or (selection is not None and not opened.archive.is_in_flight(selection))
-            or not all(parent in opened.archive for parent in candidate.parents)
-        ):
+    def _opened_to_add(self, name: str, selection: int | None) -> OpenRun:
+        """Return the run, whose selection was made, here or in another process."""
+        opened = self._opened_by_name(name)
+        if selection is not None and not opened.archive.is_in_flight(selection):
             row = self._row(name)
             _check_selection(selection, row.selected_count)
             opened = self._opened(row)

@@ -292,7 +292,8 @@ class LocalGenerator:
             question, purpose=ExchangePurpose.META_PROMPT, selection=None, models=models
         )
         reply = await self._client.ask(asked, messages)
-        self._unreported[request.run].append(reply.usage)
+        if await self._ledger.is_own(request.run):
+            self._unreported[request.run].append(reply.usage)
         return reply.text
 
     def _ask_again(

@@ -11,7 +11,9 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
+
+import sqlalchemy as sa
 
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience.query import lesson_query
@@ -24,7 +26,7 @@ from generator_svc.meta_prompts.records import PromptRecord, prompt_record
 from generator_svc.meta_prompts.sections import Sections
 from generator_svc.model_choice import ModelOutcome
 from generator_svc.prompting.siblings import MOST_SIBLINGS, remark_on
-from generator_svc.store import proposals
+from generator_svc.store import owners, proposals
 from generator_svc.store.proposals import ProposalRow, Sibling
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.candidate import Operator
@@ -131,11 +133,15 @@ class Learner:
         )
 
     async def remember(self, request: ProposalRequest, row: ProposalRow) -> None:
-        """Remember how a proposal was made until its verdict comes."""
+        """Remember how a proposal was made until its verdict comes.
+
+        Not of a run that was forgotten meanwhile: its name may be another user's.
+        """
+        if not await self._store.write(partial(_add_own, row=row)):
+            return
         self._requests[request.run, request.selection.sequence] = request
         while len(self._requests) > _REQUESTS_KEPT:
             self._requests.popitem(last=False)
-        await self._store.write(partial(proposals.add, row=row))
 
     async def learn(self, outcome: ProposalOutcome) -> ModelOutcome | None:
         """Learn from a verdict; return what it says of the model, None where it is not known here.
@@ -155,7 +161,7 @@ class Learner:
         await self._learn_guidance(outcome, row, request, gain)
         is_first = await self._store.write(
             partial(
-                proposals.judge,
+                _judge_own,
                 run=outcome.run,
                 selection=outcome.selection,
                 outcome=outcome.evaluation.outcome.value,
@@ -278,6 +284,17 @@ def proposal_row(
         if parent is not None and operator is Operator.REPAIR
         else (),
     )
+
+
+def _add_own(connection: sa.Connection, row: ProposalRow) -> bool:
+    if not owners.is_own(connection, row.run):
+        return False
+    proposals.add(connection, row)
+    return True
+
+
+def _judge_own(connection: sa.Connection, run: str, **verdict: Any) -> bool:
+    return owners.is_own(connection, run) and proposals.judge(connection, run, **verdict)
 
 
 def _gain(row: ProposalRow, evaluation: Evaluation) -> float:

@@ -4,7 +4,9 @@ An exchange is a file, its place in the run and what it used are rows; both are 
 call returns.
 """
 
+import logging
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -21,6 +23,8 @@ from kernel_foundry.caller import caller, check_owner
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError
+
+_LOG: Final = logging.getLogger(__name__)
 
 _PAGE_CHARS: Final = 8_000_000
 """Of prompts and replies in one page, unless one exchange alone has more; fits one gRPC message at
@@ -60,7 +64,7 @@ class RunLedger:
         self._log = log
 
     async def record(self, exchange: Exchange, counter: RequestCounter) -> None:
-        """Record an exchange and what it used.
+        """Record an exchange and what it used, of a run that is the caller's still.
 
         Raises:
             StoreUnavailableError: folder or store cannot be written.
@@ -75,13 +79,17 @@ class RunLedger:
                 completion_tokens=reported.output_tokens,
                 usd=reported.cost_usd,
             )
-        await self._store.write(partial(calls.add_call, run=exchange.run, name=name, usage=usage))
+        await self._enter(exchange.run, name, usage)
 
     async def record_failure(self, run: str, counter: RequestCounter) -> None:
         """Record a call that no model answered: its requests were sent all the same."""
         usage = counter.usage()
         if usage:
-            await self._store.write(partial(calls.add_call, run=run, name=None, usage=usage))
+            await self._enter(run, None, usage)
+
+    async def is_own(self, run: str) -> bool:
+        """Return whether a run was begun, not forgotten since, and the caller may change it."""
+        return await self._store.write(partial(owners.is_own, run=run))
 
     async def spent(self, run: str) -> Spending:
         """Return what a run has spent on all models."""
@@ -147,6 +155,23 @@ class RunLedger:
                 break
             found.append(exchange)
         return tuple(found)
+
+    async def _enter(self, run: str, name: str | None, usage: Mapping[str, CallUsage]) -> None:
+        """Enter a call, unless its run was forgotten or is another user's by now."""
+        unwanted = await self._store.write(partial(_enter, run=run, name=name, usage=usage))
+        if unwanted is not None:
+            _LOG.warning("a call of run %s is in no ledger: the run was forgotten meanwhile", run)
+            await self._log.remove(unwanted)
+
+
+def _enter(
+    connection: sa.Connection, run: str, name: str | None, usage: Mapping[str, CallUsage]
+) -> tuple[str, ...] | None:
+    """Add a call to its run; else return the files that no run has, for a run that is gone."""
+    if owners.is_own(connection, run):
+        calls.add_call(connection, run, name=name, usage=usage)
+        return None
+    return () if name is None or calls.is_recorded(connection, name) else (name,)
 
 
 def _check_owner(connection: sa.Connection, run: str, *, is_proposal: bool = False) -> None:

@@ -126,5 +126,7 @@ async def _fill(folder: Path) -> None:
         ),
         recorded_unix_s=1.0,
     )
-    await RunLedger(store, ExchangeLog(folder / "exchanges")).record(exchange, RequestCounter())
+    ledger = RunLedger(store, ExchangeLog(folder / "exchanges"))
+    await ledger.check_owner("first", is_proposal=True)
+    await ledger.record(exchange, RequestCounter())
     await store.close()

@@ -170,17 +170,25 @@ class Store:
             return connection.execute(_ID_OF, {"name": name}).scalar()
 
     def set_state(self, run_id: int, state: RunState, holder: LeaseHolder | None = None) -> None:
-        """Record where a run stands and free it, unless it is another holder's."""
+        """Record where a run stands and free it, unless it is another holder's.
+
+        Raises:
+            RunNotFoundError: the run was deleted.
+        """
         with store_errors(self._shown_url), self._engine.begin() as connection:
-            connection.execute(LOCK_RUN, {"run": run_id})
+            _lock(connection, run_id)
             lease = read_lease(connection, run_id)
             if holder is None or lease.holder in (None, holder):
                 write_state(connection, run_id, state)
 
     def hold(self, run_id: int, holder: LeaseHolder, budget: RunBudget) -> RunLease | None:
-        """Make a run a loop's own from now on; return the lease that another one has instead."""
+        """Make a run a loop's own from now on; return the lease that another one has instead.
+
+        Raises:
+            RunNotFoundError: the run was deleted.
+        """
         with store_errors(self._shown_url), self._engine.begin() as connection:
-            connection.execute(LOCK_RUN, {"run": run_id})
+            _lock(connection, run_id)
             lease = read_lease(connection, run_id)
             if lease.holder != holder and lease.is_live():
                 return lease
@@ -335,3 +343,9 @@ class Store:
             steering_count=row.steering_count,
             owner=row.owner,
         )
+
+
+def _lock(connection: sa.Connection, run_id: int) -> None:
+    """Let other writers of a run wait until the transaction ends."""
+    if connection.execute(LOCK_RUN, {"run": run_id}).first() is None:
+        raise RunNotFoundError("the run was deleted", run="")

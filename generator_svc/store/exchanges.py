@@ -93,6 +93,12 @@ def is_known(connection: sa.Connection, run: str) -> bool:
     )
 
 
+def is_recorded(connection: sa.Connection, name: str) -> bool:
+    """Return whether a run made the exchange of a file."""
+    found = sa.select(EXCHANGES.c.name).where(EXCHANGES.c.name == name).limit(1)
+    return connection.execute(found).first() is not None
+
+
 def rename(connection: sa.Connection, run: str, new_name: str) -> None:
     """Keep a run's ledger under another name."""
     one_writer(connection)

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from generator_svc.store import exchanges, proposals
 from generator_svc.store.schema import OWNERS
+from kernel_foundry.caller import caller
 
 
 def claim(connection: sa.Connection, run: str, owner: str, *, is_proposal: bool) -> str:
@@ -25,6 +26,16 @@ def claim(connection: sa.Connection, run: str, owner: str, *, is_proposal: bool)
     if is_proposal:
         connection.execute(OWNERS.insert(), {"run": run, "owner": whose})
     return whose
+
+
+def is_own(connection: sa.Connection, run: str) -> bool:
+    """Return whether somebody has begun a run and the caller may change it.
+
+    What is written late asks for it: the run may be forgotten by then, and its name another user's.
+    """
+    exchanges.one_writer(connection)
+    row = connection.execute(_of(run)).first()
+    return row is not None and caller().may_change(row.owner)
 
 
 def is_known(connection: sa.Connection, run: str) -> bool:

@@ -100,8 +100,7 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     insecure = click.option(
         "--insecure",
-        is_flag=True,
-        envvar="KERNEL_FOUNDRY_INSECURE",
+        is_flag=True,  # and no variable: that of clients would open services as well
         help="Serve anybody who reaches the address, inside a network that you trust.",
     )
     options = (

@@ -13,7 +13,7 @@ from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunBudget, RunState
 from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.errors import KernelFoundryError, PermissionDeniedError
+from kernel_foundry.errors import KernelFoundryError, PermissionDeniedError, RunNotFoundError
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.security import ServerSecurity
@@ -161,3 +161,34 @@ async def test_a_run_that_has_the_name_since_is_left_alone(
     assert archive.meanwhile is None
     assert (await archive.get_run("first")).owner == "bob"
     assert await _is_untouched(archive, "first")
+
+
+async def test_a_verdict_goes_to_the_run_that_has_the_name_now(tmp_path: Path) -> None:
+    """Though this archive knows another one by it, which another process has renamed."""
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    archive, elsewhere = LocalArchive(url), LocalArchive(url)
+    await archive.create_run(run_spec("first", task=TASK))
+    candidate = candidate_of("new")
+    verdict = await verdict_on(TASK, candidate)
+    await archive.add("first", candidate, verdict, request_id="1")
+    await elsewhere.rename_run("first", "second")
+    await elsewhere.create_run(run_spec("first", task=TASK))
+    await archive.add("first", candidate, verdict, request_id="2")
+    counts = {run.spec.name: run.evaluation_count for run in await archive.list_runs()}
+    assert counts == {"first": 1, "second": 1}
+    for one in (archive, elsewhere):
+        await one.close()
+
+
+async def test_a_run_that_is_gone_is_neither_held_nor_finished(
+    busy: tuple[BusyArchive, Store],
+) -> None:
+    _, store = busy
+    assert store.insert_run(run_spec("first", task=TASK))
+    run_id = store.run_id("first")
+    assert run_id is not None
+    assert store.delete_run(run_id) is None
+    with pytest.raises(RunNotFoundError):
+        store.hold(run_id, new_holder(), RunBudget())
+    with pytest.raises(RunNotFoundError):
+        store.set_state(run_id, RunState.FINISHED)

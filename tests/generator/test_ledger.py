@@ -39,7 +39,7 @@ def test_several_generators_keep_the_books_of_one_run(store_url: str, tmp_path: 
     async def enter_all(writer: int) -> None:
         store = GeneratorStore(store_url)
         ledger = RunLedger(store, ExchangeLog(tmp_path / "exchanges"))
-        await ledger.spent("r")
+        await ledger.check_owner("r", is_proposal=True)
         ready.wait(timeout=30.0)
         for call in range(_CALLS):
             counter = RequestCounter()
@@ -66,6 +66,7 @@ async def test_a_page_of_large_exchanges_has_fewer(tmp_path: Path) -> None:
     """It has to fit into a message; none is left out."""
     store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
     ledger = RunLedger(store, ExchangeLog(tmp_path / "exchanges"))
+    await ledger.check_owner("r", is_proposal=True)
     for letter in "abcd":
         await ledger.record(replace(_EXCHANGE, reply=letter * 3_000_000), RequestCounter())
     pages, after = [], 0

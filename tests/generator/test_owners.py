@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from kernel_foundry.caller import ANYBODY, Caller, caller, set_caller
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.errors import AlreadyExistsError, LlmUnavailableError, PermissionDeniedError
 from kernel_foundry.sql.engine import open_engine
-from tests.generator.conftest import passed_elite
+from tests.generator.conftest import passed_elite, reply
 
 
 async def test_a_run_of_another_user_is_left_alone(
@@ -111,20 +112,99 @@ async def test_only_a_proposal_begins_a_run(
     await generator.report(outcome)
 
 
-async def test_what_nobody_is_known_to_have_begun_is_left_to_an_admin(
-    request_: ProposalRequest, samples: Any, make_generator: Any
+def _files(folder: Path) -> list[Path]:
+    return [*folder.rglob("exchanges/*/*.json")]
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+async def test_what_comes_late_of_a_forgotten_run_is_not_another_user_s(
+    request_: ProposalRequest,
+    samples: Any,
+    make_generator: Any,
+    tmp_path: Path,
+    is_answered: bool,
 ) -> None:
-    """As of a run that was forgotten while it was proposed for."""
-    generator, models = make_generator([samples.REPLY] * 2)
-    set_caller(Caller(name="ada"))
+    """Its model answers, or fails, when another user has begun a run of that name."""
+    late = replace(reply(samples.REPLY), usage=replace(reply("").usage, cost_usd=7.0))
+    error = LlmUnavailableError("down")
+    generator, models = make_generator([samples.REPLY, late if is_answered else error])
     complete = models.complete
 
     async def forgotten_meanwhile(asked: ModelRequest) -> ModelReply:
+        models.complete = complete
+        asked.on_request("scripted", is_retry=False)
+        await generator.forget_run(request_.run)
+        set_caller(Caller(name="bob"))
+        await generator.propose(request_)
+        set_caller(Caller(name="ada"))
+        return await complete(asked)
+
+    models.complete = forgotten_meanwhile
+    set_caller(Caller(name="ada"))
+    with nullcontext() if is_answered else pytest.raises(LlmUnavailableError):
+        await generator.propose(request_)
+    (spend,) = (await generator.account(request_.run)).spend
+    assert (spend.requests, spend.usd) == (0, pytest.approx(0.01))
+    assert len(await generator.exchanges(request_.run)) == 1
+    assert len(_files(tmp_path)) == 1
+    row = await generator._store.read(partial(proposals.find, run=request_.run, selection=0))
+    assert row.usd == pytest.approx(0.01)
+
+
+async def test_of_a_run_that_was_forgotten_while_it_was_proposed_for_nothing_is_left(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """So that its name is anybody's."""
+    generator, models = make_generator([samples.REPLY] * 2)
+    complete = models.complete
+
+    async def forgotten_meanwhile(asked: ModelRequest) -> ModelReply:
+        models.complete = complete
         await generator.forget_run(request_.run)
         return await complete(asked)
 
     models.complete = forgotten_meanwhile
+    set_caller(Caller(name="ada"))
     await generator.propose(request_)
+    assert await generator.exchanges(request_.run) == ()
+    set_caller(Caller(name="bob"))
+    await generator.propose(request_)
+    await generator.forget_run(request_.run)
+
+
+async def test_a_verdict_that_comes_late_judges_nothing_of_another_user_s(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """What was learnt from it is kept when its run's name is another user's already."""
+    generator, _ = make_generator([samples.REPLY] * 2)
+    elite = passed_elite("child")
+    outcome = ProposalOutcome(
+        run=request_.run, selection=0, candidate=elite.candidate, evaluation=elite.evaluation
+    )
+    learn_guidance = generator._learner._learn_guidance
+
+    async def forgotten_meanwhile(*given: Any) -> None:
+        await learn_guidance(*given)
+        await generator.forget_run(request_.run)
+        set_caller(Caller(name="bob"))
+        await generator.propose(request_)
+        set_caller(Caller(name="ada"))
+
+    generator._learner._learn_guidance = forgotten_meanwhile
+    set_caller(Caller(name="ada"))
+    await generator.propose(request_)
+    await generator.report(outcome)
+    row = await generator._store.read(partial(proposals.find, run=request_.run, selection=0))
+    assert row.outcome is None
+
+
+async def test_what_nobody_is_known_to_have_begun_is_left_to_an_admin(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """As of a run of a store that had no owners yet."""
+    generator, _ = make_generator([samples.REPLY])
+    await generator.propose(request_)
+    await generator._store.write(partial(owners.forget, run=request_.run))
     for name in ("bob", "ada"):
         set_caller(Caller(name=name))
         for change in (

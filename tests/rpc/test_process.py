@@ -7,14 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from kernel_foundry.domain.archive import RunSpec
-from kernel_foundry.errors import ServiceUnavailableError
+from kernel_foundry.errors import InvalidArgumentError, ServiceUnavailableError
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
+from kernel_foundry.rpc.metrics import Metrics
+from kernel_foundry.rpc.process import service_options
 from kernel_foundry.rpc.readiness import wait_until_serving
+from kernel_foundry.rpc.security import ServerSecurity
 from tests.domain_values import run_spec
 
 
@@ -112,6 +117,20 @@ async def test_process_that_cannot_start_says_why(
     assert child.returncode == status
     assert message in errors
     assert b"Traceback" not in errors
+
+
+def test_a_variable_of_clients_opens_no_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lets a token travel without TLS, and a service has to be opened by an option."""
+
+    @click.command()
+    @service_options
+    def credentials(security: ServerSecurity, metrics: Metrics | None) -> None:
+        security.credentials("0.0.0.0:50051")
+
+    monkeypatch.setenv("KERNEL_FOUNDRY_INSECURE", "1")
+    with pytest.raises(InvalidArgumentError, match="--insecure"):
+        CliRunner().invoke(credentials, catch_exceptions=False)
+    assert CliRunner().invoke(credentials, ["--insecure"]).exit_code == 0
 
 
 async def test_service_that_never_comes_up_is_named(tmp_path: Path) -> None:
