@@ -25,8 +25,8 @@ _MODULES = {
 
 __all__ = list(_MODULES)
 
-# gRPC's own library writes lines on standard error that users cannot use, a server's log is full of
-# them after a port scan, and errors say what matters. It reads this when it is loaded.
+# gRPC's own library writes lines on standard error that users cannot use (add_port.cc, where a port
+# is in use); our errors say what matters. It reads this when it is loaded.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
