@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
+from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import Figure, Finding
 from kernel_foundry.domain.task import Task
@@ -98,15 +99,21 @@ def held_out_of(task: Task, admission: Admission) -> HeldOut:
 
 
 def _failed_hidden(evaluation: Evaluation) -> bool:
-    """Return whether a hidden workload showed the results to be wrong.
+    """Return whether a hidden workload showed the results to be wrong, by whatever check.
 
     Workloads are judged one by one and the first wrong one ends it, so findings about values
     are then all of the hidden one.
     """
+    failed = {c.workload for c in evaluation.checks if c.result is CheckResult.FAILED}
     return not evaluation.passed and any(
         w.held_out
-        and w.correctness is not None
-        and (w.correctness.mismatch_count > 0 or not w.correctness.bitwise_reproducible)
+        and (
+            w.workload in failed
+            or (
+                w.correctness is not None
+                and (w.correctness.mismatch_count > 0 or not w.correctness.bitwise_reproducible)
+            )
+        )
         for w in evaluation.workloads
     )
 

@@ -289,7 +289,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 25",
+            "admission 26",
             task.digest,
             *self._identity(),
             _torch_version(),

@@ -148,6 +148,14 @@ class EvaluationDraft:
         """Add checks in the order in which they were made."""
         self._checks += checks
 
+    def has_silent_check(self, workload: str) -> bool:
+        """Return whether the task's check told nothing of a workload's outputs."""
+        return any(
+            check.kind is CheckKind.TASK_CHECK and check.result is CheckResult.SKIPPED
+            for check in self._checks
+            if check.workload == workload
+        )
+
     def set_checks(self, checks: tuple[Check, ...]) -> None:
         """Put checks in the place of earlier ones of their kinds."""
         kinds = {check.kind for check in checks}

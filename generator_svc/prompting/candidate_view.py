@@ -1,6 +1,7 @@
 """A known candidate as prompts print it: its code, its verdict, and nothing of held-out sizes."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ from generator_svc.prompting.units import time_text
 from kernel_foundry.domain.admission import Admission, TensorRole
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import KernelSource
-from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
@@ -140,7 +141,12 @@ def _result_lines(evaluation: Evaluation, admission: Admission) -> tuple[str, ..
         settings = ", ".join(f"{s.name} = {s.value}" for s in evaluation.configuration)
         lines.append(f"judged with {settings} of TUNE, what else is in it at its first value")
     for result in evaluation.workloads:
-        lines += _hidden_lines(result) if result.held_out else _workload_lines(result, admission)
+        own = [c for c in evaluation.checks if c.workload == result.workload]
+        failed = {check.kind for check in own if check.result is CheckResult.FAILED}
+        if result.held_out:
+            lines += _hidden_lines(result, failed)
+        else:
+            lines += _workload_lines(result, admission, failed)
     return tuple(clip(line, _MAX_LINE_CHARS) for line in lines[:_MAX_LINES])
 
 
@@ -158,7 +164,9 @@ def _prepare_text(result: WorkloadResult) -> str:
     )
 
 
-def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
+def _workload_lines(
+    result: WorkloadResult, admission: Admission, failed: Collection[CheckKind]
+) -> list[str]:
     lines = []
     if result.timing is not None:
         baselines = ", ".join(f"{b.name} {time_text(b.timing.median_ns)}" for b in result.baselines)
@@ -178,19 +186,25 @@ def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
             f"elements wrong, max abs error {correctness.max_abs_error:.3g}"
             + _first_wrong(correctness, _output_shape(admission, result.workload))
         )
+    elif CheckKind.TASK_CHECK in failed:
+        lines.append(f"workload {result.workload}: not right by what the task's own check asks")
     elif correctness is not None and result.timing is None:
         lines.append(f"workload {result.workload}: all elements right")
     return lines
 
 
-def _hidden_lines(result: WorkloadResult) -> list[str]:
+def _hidden_lines(result: WorkloadResult, failed: Collection[CheckKind]) -> list[str]:
     """Return that a workload is wrong that is not shown, and nothing of its sizes."""
     correctness = result.correctness
-    if correctness is None or not correctness.mismatch_count:
+    if correctness is not None and correctness.mismatch_count:
+        share = correctness.mismatch_count / max(1, correctness.element_count)
+        what = f"{share:.1%} of the elements are wrong"
+    elif CheckKind.TASK_CHECK in failed:
+        what = "the outputs are not right by what the task's own check asks"
+    else:
         return []
-    share = correctness.mismatch_count / max(1, correctness.element_count)
     return [
-        f"with sizes that you are not shown {share:.1%} of the elements are wrong: look for what"
+        f"with sizes that you are not shown {what}: look for what"
         " holds for the sizes above only (borders, divisibility, fixed strides and counts)"
     ]
 

@@ -1,8 +1,13 @@
 """Real verdicts by the task's check alone: the last of several largest values is as right."""
 
-from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
+from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.pipeline.correctness.generated_sizes import GeneratedTrials
+from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.task import Task, Workload
+from tests.domain_values import workload_admission
 
 _REFERENCE = """
 import torch
@@ -80,3 +85,20 @@ def test_a_wrong_answer_is_refused_with_the_checks_words(judged) -> None:
     assert "is_a_largest() refuses the outputs: a value is not the largest" in (
         evaluation.findings[0].message
     )
+
+
+def test_sizes_of_which_the_check_tells_nothing_count_as_none() -> None:
+    def notes_after(result: CheckResult) -> list[str]:
+        draft = EvaluationDraft(task="t", candidate="c", device="d", baselines_ns={})
+        trials = GeneratedTrials([workload_admission("odd", held_out=True)], draft, {"odd"})
+
+        def try_one(workload: WorkloadAdmission) -> CandidateFailure | None:
+            check = Check(kind=CheckKind.TASK_CHECK, result=result, workload=workload.workload)
+            draft.add_checks((check,))
+            return None
+
+        assert trials.run(try_one) is None
+        return [check.note for check in draft.built().checks]
+
+    assert any("no sizes but the task's own" in n for n in notes_after(CheckResult.SKIPPED))
+    assert notes_after(CheckResult.PASSED) == [""]

@@ -9,6 +9,7 @@ from generator_svc.held_out import HeldOut
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import KernelSource, Operator
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import (
     Correctness,
     Evaluation,
@@ -289,6 +290,27 @@ def test_what_only_a_hidden_workload_shows_tells_nothing_of_its_sizes(
     assert "unwritten_share = 0.25" in text
     for secret in ("1001", samples.HELD_OUT, "992", "3003", "axis_size"):
         assert secret not in text
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_what_the_tasks_check_refuses_is_not_right(
+    request_: ProposalRequest, samples: Any, held_out: bool
+) -> None:
+    """Without a comparison no element counts as wrong."""
+    name = samples.HELD_OUT if held_out else "default"
+    refused = Check(kind=CheckKind.TASK_CHECK, result=CheckResult.FAILED, workload=name)
+    finding = error(FindingKind.MISMATCH, "the task's check c() refuses the outputs: row 3002")
+    parent = failed(
+        samples,
+        EvaluationOutcome.WRONG_RESULT,
+        (finding,),
+        workloads=(wrong(name, held_out=held_out, count=0),),
+    )
+    parent = replace(parent, evaluation=replace(parent.evaluation, checks=(refused,)))
+    text = repair_prompt(request_, parent)
+    assert "all elements right" not in text
+    assert "not right by what the task's own check asks" in text
+    assert ("row 3002" in text) is not held_out
 
 
 def test_a_crash_on_a_hidden_workload_does_not_name_it(

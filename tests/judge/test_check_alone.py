@@ -14,14 +14,22 @@ from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS
 from evaluator_svc.judge.admission.check_trial import try_check
 from evaluator_svc.judge.comparison.unwritten import _unwritten
+from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference import task_module
+from evaluator_svc.judge.reference.check_call import shown_values
 from evaluator_svc.messages.draw import POISON_BYTES
 from evaluator_svc.messages.judge import KeptVerdict
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry.errors import TaskInvalidError
-from tests.judge.judge_tasks import PEAKS, RunnerSide, make_task, prepare
+from tests.judge.judge_tasks import (
+    EACH_MEMORY_AND_SIZE,
+    PEAKS,
+    RunnerSide,
+    make_task,
+    prepare,
+)
 from tests.judge.test_kept_calls import Timed
 
 Drawn = Callable[..., RunnerSide]
@@ -42,7 +50,7 @@ def checks_of(verdict: Any) -> dict[CheckKind, CheckResult]:
 
 @pytest.mark.parametrize("judge", ["host", "host large"], indirect=True)
 def test_an_answer_that_the_check_accepts_is_right_and_no_other(judge: Judge, drawn: Drawn) -> None:
-    for factor, is_right in ((-3.0, True), (-3.1, False), (float("nan"), False)):
+    for factor, is_right in ((-3.0, True), (-3.1, False)):
         runner = drawn(task_with(SIGN_FREE))
         runner.run(lambda x, factor=factor: factor * x, "x")
         verdict = judge.verify(runner.draw.draw)
@@ -57,6 +65,58 @@ def test_an_answer_that_the_check_accepts_is_right_and_no_other(judge: Judge, dr
         assert ["another size" in text for text in messages] == [True] * (not is_right)
 
 
+FAR = "error = (actual[0] - expected[0]).abs().max()\n    return 'far' if error > 1e-3 else None"
+"""As one writes it, and NaN passes."""
+
+
+@pytest.mark.parametrize("judge", ["host", "host large"], indirect=True)
+def test_no_number_is_wrong_whatever_the_check_accepts(judge: Judge, drawn: Drawn) -> None:
+    runner = drawn(task_with(FAR))
+    runner.run(lambda x: torch.full_like(x, torch.nan), "x")
+    assert judge.verify_decoy(runner.draw.draw) == ()
+    verdict = judge.verify(runner.draw.draw)
+    assert verdict.is_wrong
+    assert checks_of(verdict)[CheckKind.TASK_CHECK] is CheckResult.FAILED
+    (finding,) = [f for f in verdict.findings if f.kind is FindingKind.NOT_A_NUMBER]
+    assert "output 0 holds NaN or infinity" in finding.message
+
+
+def test_infinity_is_right_where_the_reference_has_it(judge: Judge, drawn: Drawn) -> None:
+    body = "def forward(self, x):\n    return x.relu().log()\n"
+    runner = drawn(task_with("return bool(actual[0].equal(expected[0]))", body))
+    runner.run(lambda x: x.relu().log(), "x")
+    assert not judge.verify(runner.draw.draw).is_wrong
+
+
+LARGEST = "def forward(self, x):\n    return x.argmax(-1)\n"
+
+
+@pytest.mark.parametrize("judge", EACH_MEMORY_AND_SIZE, indirect=True)
+@pytest.mark.parametrize("place", [70, -(2**62), 2**62])
+def test_a_place_out_of_range_is_an_error_of_the_checks(
+    judge: Judge, drawn: Drawn, place: int
+) -> None:
+    """And neither the end of a judge on a GPU, nor all of its memory."""
+    check = (
+        "torch.bincount(actual[0].clamp(min=0))\n"
+        "    found = inputs[0].gather(-1, actual[0][:, None])[:, 0]\n"
+        "    return bool(found.equal(inputs[0].amax(-1)))"
+    )
+    runner = drawn(task_with(check, LARGEST))
+    runner.run(lambda x: torch.full((33,), place, device=x.device), "x")
+    assert judge.verify(runner.draw.draw).is_wrong
+    assert judge.is_sound()
+
+
+def test_a_check_looks_at_whole_numbers_in_host_memory() -> None:
+    """Nothing can be copied from the meta device, so to try it is an error."""
+    x, places = torch.empty(4, 3, device="meta"), torch.empty(4, dtype=torch.int64, device="meta")
+    inputs, _, _ = shown_values([x, [x]], [x], [x])
+    assert inputs[0].is_meta
+    with pytest.raises(NotImplementedError, match="meta tensor"):
+        shown_values([1.0], [places], [])
+
+
 def test_what_was_not_written_is_wrong_whatever_the_check_accepts(
     judge: Judge, drawn: Drawn
 ) -> None:
@@ -69,6 +129,7 @@ def test_what_was_not_written_is_wrong_whatever_the_check_accepts(
     assert verdict.is_wrong
     (finding,) = [f for f in verdict.findings if f.kind is FindingKind.OUTPUT_NOT_WRITTEN]
     assert "70 of 2310" in finding.message
+    assert checks_of(verdict)[CheckKind.TASK_CHECK] is CheckResult.FAILED
 
 
 @settings(max_examples=40, deadline=None)
@@ -237,6 +298,31 @@ def test_a_check_alone_that_accepts_other_answers_is_degenerate() -> None:
     refusals, _, warnings = trial(task_with(SIGN_FREE))
     assert refusals == []
     assert len(warnings) == 1  # what is left out without a comparison
+
+
+def test_a_workload_without_room_to_try_other_answers_is_named() -> None:
+    task = task_with("return True")
+    large = PreparedWorkload(task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1)
+    found = try_check(task, [large], ADMISSION_SEEDS)
+    assert "too large to try looked_at()" in found.warnings[-1]
+
+
+def test_other_answers_of_eight_bits_are_tried_too() -> None:
+    body = "def forward(self, x):\n    return x.to(torch.float8_e4m3fn)\n"
+    refusals, _, _ = trial(task_with("return True", body))
+    assert "each output in reverse order" in refusals[0]
+
+
+def test_sizes_at_which_the_check_refuses_the_reference_are_left_out(judge: Judge) -> None:
+    task = task_with("if len(actual[0]) != 33:\n        return 'rows'\n    " + SIGN_FREE)
+    admission = judge.admit(task, PEAKS)
+    assert admission.refusals == ()
+    generated = [workload for workload in admission.workloads if workload.is_generated]
+    assert generated
+    assert {workload.tensors[0].shape[0] for workload in generated} == {33}
+    (stuck,) = [note for note in admission.untried if "no other size" in note]
+    assert stuck.startswith("rows: ")
+    assert "looked_at() refuses its outputs there" in stuck
 
 
 def test_beside_a_comparison_it_is_a_warning() -> None:

@@ -31,9 +31,7 @@ def try_check(task: Task, prepared: Sequence[PreparedWorkload], seeds: Sequence[
     if not task.check:
         return found
     for item in prepared:
-        reference = item.shared_set(seeds[0])
-        outputs = _outputs(reference)
-        if said := _said(reference, outputs, outputs):
+        if said := refusal_of_own(item.shared_set(seeds[0])):
             found.refusals.append(
                 f"{item.workload.name}: the reference's own outputs fail {task.check}(): {said}"
             )
@@ -43,9 +41,24 @@ def try_check(task: Task, prepared: Sequence[PreparedWorkload], seeds: Sequence[
             " unusual values, and the precision of their outputs is not audited"
         )
     smallest = min(prepared, key=lambda item: item.size_bytes)
-    if not found.refusals and not smallest.is_large:
+    if not found.refusals and smallest.is_large:
+        found.warnings.append(
+            f"{smallest.workload.name}: too large to try {task.check}() on outputs that come from"
+            " no computation: add a smaller workload, to know that it accepts none of them"
+        )
+    elif not found.refusals:
         _try_others(task, smallest, seeds, found)
     return found
+
+
+def refusal_of_own(reference: InputSet) -> str:
+    """Return what the task's check says of the reference's own outputs; "" where it accepts them.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    outputs = _outputs(reference)
+    return _said(reference, outputs, outputs)
 
 
 def _try_others(task: Task, item: PreparedWorkload, seeds: Sequence[int], found: Screening) -> None:
@@ -88,9 +101,7 @@ def _other_outputs(
         "zeros": lambda: [torch.zeros_like(output) for output in _outputs(own)],
         "ones": lambda: [torch.ones_like(output) for output in _outputs(own)],
         "the mean of each output everywhere": lambda: [_mean(output) for output in _outputs(own)],
-        "each output in reverse order": lambda: [
-            output.flatten().flip(0).reshape(output.shape) for output in _outputs(own)
-        ],
+        "each output in reverse order": lambda: [_reversed(output) for output in _outputs(own)],
         _ANOTHER_DRAW: lambda: _outputs(other),
     }
 
@@ -109,6 +120,10 @@ def _mean(output: torch.Tensor) -> torch.Tensor:
     is_float = output.is_floating_point()
     typical = float(values.double().mean()) if is_float else values.to(torch.int64).mode().values
     return torch.full_like(values, float(typical)).reshape(output.shape).to(output.dtype)
+
+
+def _reversed(output: torch.Tensor) -> torch.Tensor:
+    return computable(output).flatten().flip(0).reshape(output.shape).to(output.dtype)
 
 
 def _outputs(reference: InputSet) -> list[torch.Tensor]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS
+from evaluator_svc.judge.admission.check_trial import refusal_of_own
 from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
 from evaluator_svc.judge.admission.value_ranges import find_generated_ranges
@@ -34,6 +35,9 @@ _LEAST_ELEMENTS: Final = 3
 _BESIDE_NS: Final = 1e8
 """…and the longest that eager PyTorch may take there: judging it costs a few times that."""
 
+
+_NEAR_SEED: Final = 101
+"""Of the inputs that the task's check is tried on there."""
 
 _LONG_BYTES: Final = 1 << 30
 """Most that a reference may need for one long axis beside sizes that are not tiny, if it is
@@ -144,7 +148,8 @@ def _near(
 ) -> PreparedWorkload | None:
     """Return a workload whose sizes are near those of another; None if the module does not run.
 
-    So near to an admitted one it is defined and conditioned as well.
+    So near to an admitted one it is defined and conditioned as well. Not so a check that alone
+    tells what is right: it is asked.
     """
     # A GPU's own assertion, on an index that is out of range there, would end the judge.
     is_unsafe = beside.module.device.type == "cuda" and beside.traits.may_assert
@@ -152,9 +157,12 @@ def _near(
         return None
     try:
         item = prepare(workload)
+        if changed_kinds((beside, item)):
+            return None
+        is_refused = not item.task.compare and bool(refusal_of_own(item.shared_set(_NEAR_SEED)))
     except TaskInvalidError:
         return None
-    return None if changed_kinds((beside, item)) else item
+    return None if is_refused else item
 
 
 def _is_telling(item: PreparedWorkload, first: PreparedWorkload) -> bool:

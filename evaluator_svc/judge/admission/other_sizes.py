@@ -9,6 +9,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.admission.check_trial import refusal_of_own
 from evaluator_svc.judge.admission.screening import screen
 from evaluator_svc.judge.admission.tolerance import least, measure
 from evaluator_svc.judge.inputs.input_set import InputSet
@@ -59,7 +60,9 @@ def _is_judgeable(item: PreparedWorkload, tolerance: Tolerance, memory: JudgeMem
     outputs = [tensor.shape for tensor in item.tensors if tensor.role is TensorRole.OUTPUT]
     if found.refusals or found.warnings or outputs != [tuple(o.shape) for o in drawn.expected()]:
         return False
-    if not is_derived or not item.task.compare:
+    if not item.task.compare:
+        return not refusal_of_own(drawn)
+    if not is_derived:
         return True
     return least(measure([drawn], enough=tolerance.rtol)) <= tolerance.rtol
 

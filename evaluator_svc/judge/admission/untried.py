@@ -52,15 +52,21 @@ def _sizes(
 ) -> list[str]:
     if any(item.workload.held_out for item in prepared):
         return []
-    given = {size.name for workload in workloads for size in workload.sizes}
-    stuck = [group.keys[0] for group in sizes.groups if given.isdisjoint(group.keys)]
+    given = [size for workload in workloads for size in workload.sizes]
+    stuck = [
+        group.keys[0]
+        for group in sizes.groups
+        if not any(s.name in group.keys and s.value != group.value for s in given)
+    ]
     unchanged = [*sizes.fixed, *stuck]
     said = []
+    task = prepared[0].task
+    refused = "" if task.compare else f", or {task.check}() refuses its outputs there"
     if unchanged:
         said.append(
             f"{', '.join(unchanged)}: candidates are tried with no other size, because the"
-            " reference does not run with one, or not well enough to judge by; name a held-out"
-            " workload with other sizes if there is one"
+            " reference does not run with one, or not well enough to judge by"
+            f"{refused}; name a held-out workload with other sizes if there is one"
         )
     elif not sizes.groups:
         said.append(

@@ -5,27 +5,24 @@ candidate's outputs is data: a wrong result, with its words. What it says of the
 outputs, or raises on them, is a reason to refuse the task.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
 
 import torch
 
 from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import figures
+from evaluator_svc.judge.comparison.no_number import no_number_in
 from evaluator_svc.judge.comparison.unwritten import unwritten_finding
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.reference.check_call import LONGEST_SAID, shown_values
 from evaluator_svc.messages.comparison import RunComparison
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.printable import one_line
-
-_LONGEST_SAID: Final = 1000
-"""Characters of what it says, or of what it raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +31,8 @@ class CheckAnswer:
 
     refusal: str = ""
     """What is wrong with one of them; empty: nothing."""
+    is_no_number: bool = False
+    """Whether that is NaN or infinity, which the check was not asked about."""
     own_refusal: str = ""
     """What it says of the reference's own outputs for a call, where it refuses these as well: then
     it tells nothing of that call."""
@@ -73,7 +72,18 @@ def with_task_check(
     if not is_asked or verdict.is_wrong or verdict.is_nondeterministic:
         return verdict
     if not task.compare and (unwritten := unwritten_finding(draw, slots)):
-        return replace(verdict, is_wrong=True, findings=(*verdict.findings, unwritten))
+        check = Check(
+            kind=CheckKind.TASK_CHECK,
+            result=CheckResult.FAILED,
+            workload=draw.workload,
+            note=f"not asked: {unwritten.message}",
+        )
+        return replace(
+            verdict,
+            is_wrong=True,
+            findings=(*verdict.findings, unwritten),
+            checks=(*verdict.checks, check),
+        )
     answer = answer_on(_different_calls(draw, slots))
     if draw.is_lean:
         draw.drop_copies()
@@ -101,12 +111,16 @@ def answer_on(calls: Sequence[CallOutputs]) -> CheckAnswer:
     """Return what the task's check says of calls, up to the first that it refuses.
 
     What it says counts only where it says nothing of the reference's own outputs on the same
-    inputs: admission saw those of other draws.
+    inputs: admission saw those of other draws. Where it alone tells what is right, it is not asked
+    about NaN and infinity in an output that the reference has finite numbers in.
     """
     own_refusal, count = "", 0
     for call in calls:
         expected = call.expected()
         written = [call.actual(output) for output in range(len(expected))]
+        is_alone = not call.draw.prepared.task.compare
+        if is_alone and (no_number := no_number_in(expected, written)):
+            return CheckAnswer(refusal=no_number, is_no_number=True, call_count=count + 1)
         with call.inputs() as reference:
             refusal = _refusal_or_error(reference, expected, written)
             own = _refusal_or_error(reference, expected, expected) if refusal else ""
@@ -139,12 +153,11 @@ def refusal_findings(task: Task, answer: CheckAnswer) -> tuple[Finding, ...]:
     """Return what the model is told of a refusal; empty where there is none."""
     if not answer.refusal:
         return ()
-    finding = Finding(
-        kind=FindingKind.MISMATCH,
-        severity=Severity.ERROR,
-        message=f"the task's check {task.check}() refuses the outputs: {answer.refusal}",
-    )
-    return (finding,)
+    kind, message = FindingKind.NOT_A_NUMBER, answer.refusal
+    if not answer.is_no_number:
+        kind = FindingKind.MISMATCH
+        message = f"the task's check {task.check}() refuses the outputs: {answer.refusal}"
+    return (Finding(kind=kind, severity=Severity.ERROR, message=message),)
 
 
 def refusal_of(
@@ -152,23 +165,13 @@ def refusal_of(
 ) -> str:
     """Return what the check finds wrong with `actual`; "" where it finds nothing.
 
-    It is shown copies: whatever it writes to is its own.
+    It is shown copies, see `shown_values`.
 
     Raises:
         TaskInvalidError: as `TaskModule.check`.
     """
-    inputs = reference.arguments.values([tensor.clone() for tensor in reference.inputs])
-    return reference.module.check(
-        [_own(value) for value in inputs],
-        [tensor.clone() for tensor in expected],
-        [tensor.clone() for tensor in actual],
-    )
-
-
-def _own(value: Any) -> Any:
-    """Return an argument that is no tensor as a copy; tensors are copies already."""
-    is_plain = isinstance(value, list) and not any(isinstance(v, torch.Tensor) for v in value)
-    return copy.deepcopy(value) if is_plain else value
+    inputs = reference.arguments.values(reference.inputs)
+    return reference.module.check(*shown_values(inputs, expected, actual))
 
 
 def _refusal_or_error(
@@ -177,7 +180,7 @@ def _refusal_or_error(
     try:
         return refusal_of(reference, expected, actual)
     except TaskInvalidError as error:
-        return one_line(error.message[:_LONGEST_SAID])[:_LONGEST_SAID]
+        return one_line(error.message[:LONGEST_SAID])[:LONGEST_SAID]
 
 
 def _different_calls(draw: SharedDraw, slots: Sequence[int]) -> list[CallOutputs]:

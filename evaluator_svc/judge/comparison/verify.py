@@ -168,15 +168,16 @@ def right_already(draw: SharedDraw) -> tuple[str, ...]:
     if not draw.prepared.task.compare:
         answer = answer_on([CallOutputs(draw=draw, seed=seed) for seed in draw.loaded])
         is_right = answer.result is CheckResult.PASSED
-        return tuple(slot.name for slot in draw.output_slots if is_right)
-    right = tuple(
-        slot.name
-        for output, slot in enumerate(draw.output_slots)
-        if not any(
-            check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
-            for seed in draw.loaded
+        right = tuple(slot.name for slot in draw.output_slots if is_right)
+    else:
+        right = tuple(
+            slot.name
+            for output, slot in enumerate(draw.output_slots)
+            if not any(
+                check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
+                for seed in draw.loaded
+            )
         )
-    )
     if draw.is_lean:
         draw.drop_copies()  # nothing expected is there when a run begins
     return right

@@ -22,12 +22,12 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.memory_limit import memory_limit
+from evaluator_svc.judge.reference.check_call import refusal_in
 from evaluator_svc.judge.reference.formats import is_narrow
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.sizes.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.printable import one_line
 from kernel_foundry.task_source import missing_names, override_scalars, parse_reference
 
 _CAST: Final = {
@@ -39,9 +39,6 @@ _CAST: Final = {
 
 _CONSTRUCTION_SEED: Final = 20_260_101
 """Weights are drawn anew for every evaluation; this one only makes loading reproducible."""
-
-_LONGEST_SAID: Final = 1000
-"""Characters of what a task's check says."""
 
 _CHECK_SECONDS: Final = 10.0
 """What one call of a task's check may take: a verdict makes a few."""
@@ -168,23 +165,11 @@ class TaskModule:
                 time_limit(_CHECK_SECONDS),
             ):
                 said = function(inputs, expected, actual)
-                if isinstance(said, torch.Tensor | np.bool_):
-                    said = bool(said)
+                return refusal_in(said, f"{shown_name(self.task)}: {name}()")
         except TimeLimitError as error:
             raise TaskInvalidError(
                 f"{shown_name(self.task)}: {name}() is {error}", task=self.task.name
             ) from None
-        if said is None or said is True:
-            return ""
-        if said is False:
-            return "wrong"
-        if isinstance(said, str):
-            return one_line(said[:_LONGEST_SAID])[:_LONGEST_SAID] or "wrong"
-        raise TaskInvalidError(
-            f"{shown_name(self.task)}: {name}() gives a {type(said).__name__}; expected None, True,"
-            " False or a text that says what is wrong",
-            task=self.task.name,
-        )
 
     @contextmanager
     def user_code(self, what: str) -> Iterator[None]:

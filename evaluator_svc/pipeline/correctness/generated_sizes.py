@@ -25,8 +25,7 @@ _NOT_TAKEN: Final = (
     " than a verdict makes"
 )
 _OWN_SIZES_ALONE: Final = (
-    "no sizes but the task's own were tried: the candidate takes none of the generated ones, "
-    "and is known to be right for the task's own alone"
+    "no sizes but the task's own were tried: the candidate is known to be right for these alone"
 )
 
 
@@ -99,7 +98,7 @@ class GeneratedTrials:
                     self._add_skipped(workload.workload, "the launch was refused at these sizes")
                 elif failure is not None:
                     return failure
-                else:
+                elif not self._draft.has_silent_check(workload.workload):
                     tried.append(workload.tensors)
         if self._workloads and not tried:
             self._add_skipped("", _OWN_SIZES_ALONE)
