@@ -20,8 +20,10 @@ from typing import Any, Final
 import torch
 
 from evaluator_svc.judge.comparison.compare import allowed_mismatches
+from evaluator_svc.judge.comparison.no_number import no_number_in
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.memory.host_memory import HostMemory
+from evaluator_svc.judge.reference.check_call import refusal_in, shown_values
 from evaluator_svc.judge.reference.task_module import seed_all
 from evaluator_svc.sandbox.absent_packages import hide_own_packages
 from evaluator_svc.sandbox.confinement import Confinement, confine
@@ -108,10 +110,13 @@ class Trial:
                 is_scaled=self._request.is_scaled,
                 memory=self._memory,
             )
-        if self._request.check:
-            said = getattr(source, self._request.check)(values, expected, results)
-            if said is not None and said is not True:
-                return _failed(workload, f"{self._request.check}() of the task refuses it: {said}")
+        if not self._request.compare and (said := no_number_in(expected, results)):
+            return _failed(workload, said)
+        if check := self._request.check:
+            with torch.no_grad():
+                answer = getattr(source, check)(*shown_values(values, expected, results))
+            if said := refusal_in(answer, f"{check}()"):
+                return _failed(workload, f"{check}() of the task refuses it: {said}")
         if not share <= 1.0:
             return _failed(workload, f"wrong by {share:.3g} times what the tolerance allows")
         if not workload.is_timed:

@@ -249,7 +249,9 @@ def text(winner: Winner) -> str:
     return torch_file([winner], "fast_linear")
 
 
-def tried(text: str, winner: Winner, entry: FormEntry = FormEntry.MODULE) -> FormReport:
+def tried(
+    text: str, winner: Winner, entry: FormEntry = FormEntry.MODULE, *, check: str = ""
+) -> FormReport:
     """What comes out of trying a file of a winner on the CPU."""
     request = FormRequest(
         text=text,
@@ -257,6 +259,7 @@ def tried(text: str, winner: Winner, entry: FormEntry = FormEntry.MODULE) -> For
         is_scaled=True,
         workloads=form_workloads([winner]),
         entry=entry,
+        check=check,
     )
     return try_exported_form(request, EvaluatorSettings())
 

@@ -88,7 +88,15 @@ def test_what_is_beside_the_evidence_is_not_parsed(
 @pytest.mark.sycl
 @pytest.mark.slow
 def test_what_is_handed_out_was_right_on_all_workloads(text: str, winner: Winner) -> None:
-    report = tried(text, winner)
+    # A tensor is an answer as it is in a verdict, and so is a boolean of numpy.
+    check = (
+        "def looked_at(inputs, expected, actual):\n"
+        "    is_right = actual[0].isclose(expected[0], atol=1e-5).all()\n"
+        "    return is_right if len(actual[0]) == 64 else is_right.numpy()[()]\n"
+    )
+    looked_at = text.replace("def get_inputs():", f"{check}\n\ndef get_inputs():")
+    assert looked_at != text
+    report = tried(looked_at, winner, check="looked_at")
     assert [result.name for result in report.results] == ["rows=64", "rows=3"]
     assert not any(result.failure for result in report.results)
     assert "seccomp" in report.mechanisms

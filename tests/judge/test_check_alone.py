@@ -300,6 +300,16 @@ def test_a_check_alone_that_accepts_other_answers_is_degenerate() -> None:
     assert len(warnings) == 1  # what is left out without a comparison
 
 
+def test_a_check_that_barely_keeps_to_its_time_is_not_admitted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine it would be too slow for a candidate."""
+    monkeypatch.setattr(task_module, "_CHECK_SECONDS", 1.0)
+    refusals, degeneracies, _ = trial(task_with("import time\n    return time.sleep(0.4)"))
+    assert degeneracies == []
+    assert "looked_at() is not done after 0.2 s" in refusals[0]
+
+
 def test_a_workload_without_room_to_try_other_answers_is_named() -> None:
     task = task_with("return True")
     large = PreparedWorkload(task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1)

@@ -71,6 +71,20 @@ def lean(judge: Judge) -> Iterator[Callable[[Task], LeanRunner]]:
 Make = Callable[[Task], LeanRunner]
 
 
+def test_nothing_expected_is_held_after_a_decoy_by_the_tasks_check(
+    judge: Judge, lean: Make
+) -> None:
+    """Or it would lie there while the candidate runs."""
+    task = make_task(SOFTMAX)
+    text = f"{task.reference}\n\ndef looked_at(inputs, expected, actual):\n    return True\n"
+    runner = lean(replace(task, reference=text, check="looked_at", compare=False))
+    draw = judge._draws[runner.handle]
+    draw.drop_copies()
+    judge.verify_decoy(runner.handle)
+    assert not draw._expected
+    assert not draw._sets
+
+
 def test_a_right_candidate_passes_every_check(lean: Make) -> None:
     verdict = lean(make_task(SOFTMAX)).verify(softmax)
 

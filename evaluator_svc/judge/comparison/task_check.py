@@ -161,17 +161,22 @@ def refusal_findings(task: Task, answer: CheckAnswer) -> tuple[Finding, ...]:
 
 
 def refusal_of(
-    reference: InputSet, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor]
+    reference: InputSet,
+    expected: Sequence[torch.Tensor],
+    actual: Sequence[torch.Tensor],
+    *,
+    time_share: float = 1.0,
 ) -> str:
     """Return what the check finds wrong with `actual`; "" where it finds nothing.
 
-    It is shown copies, see `shown_values`.
+    It is shown copies, see `shown_values`, and has a share of the time of `TaskModule.check`.
 
     Raises:
         TaskInvalidError: as `TaskModule.check`.
     """
     inputs = reference.arguments.values(reference.inputs)
-    return reference.module.check(*shown_values(inputs, expected, actual))
+    shown = shown_values(inputs, expected, actual)
+    return reference.module.check(*shown, time_share=time_share)
 
 
 def _refusal_or_error(

@@ -139,9 +139,16 @@ class TaskModule:
             return list(self._module.get_inputs())
 
     def check(
-        self, inputs: list[Any], expected: list[torch.Tensor], actual: list[torch.Tensor]
+        self,
+        inputs: list[Any],
+        expected: list[torch.Tensor],
+        actual: list[torch.Tensor],
+        *,
+        time_share: float = 1.0,
     ) -> str:
         """Return what the task's check finds wrong with `actual`; "" where it finds nothing.
+
+        `time_share`: of the time that a check may take.
 
         Raises:
             TaskInvalidError: the file has no such function, or it raises, returns something else,
@@ -162,7 +169,7 @@ class TaskModule:
                 self.user_code(f"{name}()"),
                 torch.no_grad(),
                 memory_limit(most_bytes),
-                time_limit(_CHECK_SECONDS),
+                time_limit(time_share * _CHECK_SECONDS),
             ):
                 said = function(inputs, expected, actual)
                 return refusal_in(said, f"{shown_name(self.task)}: {name}()")
