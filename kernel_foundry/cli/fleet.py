@@ -30,7 +30,7 @@ def command() -> None:
 
     \b
     kfoundry fleet up sycl
-    kfoundry optimize my_op.py --evaluator localhost:9000/sycl
+    kfoundry optimize my_op.py --evaluator 127.0.0.1:9000/sycl
     """  # noqa: D301  a backspace keeps click from joining the lines
 
 
@@ -94,9 +94,9 @@ def up(
     named = read_applications(file) if file else given
     applications = {name: {**shared, **arguments} for name, arguments in named.items()}
     with closing(RayFleet(address, is_open=insecure)) as fleet:
-        fleet.up(applications, port)
+        port = fleet.up(applications, port)
         for name in applications:
-            print_text(f"localhost:{port}/{name}")
+            print_text(f"127.0.0.1:{port}/{name}")
         if wait or not address:
             # Ray has put a handler of its own in the place of ours.
             signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

@@ -53,7 +53,7 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
     kfoundry serve evaluator
     kfoundry serve evaluator --listen 0.0.0.0:50051 --insecure     in a network that you trust
     kfoundry serve all --listen localhost:50051      ports 50051, 50052, 50053
-    kfoundry serve gateway --ingress localhost:9000 --archive localhost:50052
+    kfoundry serve gateway --ingress 127.0.0.1:9000 --archive localhost:50052
     """  # noqa: D301  a backspace keeps click from joining the lines
     if service != "all":
         arguments = _arguments(service, listen, options)

@@ -114,6 +114,8 @@ class Connection:
         chosen = ((APPLICATION_KEY, application),) if application else ()
         self._metadata = (*security.metadata(address), *chosen)
         self._channel = security.channel(address, CLIENT_OPTIONS)
+        self.unbounded = self._channel
+        """For a method whose reader bounds its answers itself."""
         # Stubs name the type of a channel, and use no more of it than this one has.
         self.channel = cast("grpc.aio.Channel", _BoundedChannel(self._channel))
         self._target = target

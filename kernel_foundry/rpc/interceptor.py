@@ -86,7 +86,7 @@ def _guarded(method: _Method, name: str) -> _Method:
             _check_request(request)
             return await method(request, context)
         except Exception as error:  # noqa: BLE001 - the process boundary
-            await _fail(context, error, name)
+            await fail(context, error, name)
 
     return call
 
@@ -98,13 +98,13 @@ def _guarded_stream(method: _StreamMethod, name: str) -> _StreamMethod:
             async for response in method(request, context):
                 yield response
         except Exception as error:  # noqa: BLE001 - the process boundary
-            await _fail(context, error, name)
+            await fail(context, error, name)
 
     return call
 
 
-async def _fail(context: Any, error: Exception, method: str) -> NoReturn:
-    """End the call with the error's status; a bug must not leak its text."""
+async def fail(context: Any, error: Exception, method: str) -> NoReturn:
+    """End a call with the status of an error; a bug must not leak its text."""
     if isinstance(error, grpc.aio.AbortError):
         raise error  # a servicer of gRPC's own (health) has set its status
     if isinstance(error, KernelFoundryError):

@@ -32,6 +32,8 @@ ingress."""
 INGRESS_PORT: Final = 9000
 _LONGEST_FILE: Final = 1 << 16
 _LOOK_S: Final = 1.0
+_PROBE_S: Final = 60.0
+"""For all hosts of a cluster, which start a process for it each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +87,8 @@ class RayFleet:
                 f"no cluster of Ray at {address or 'this machine'}: {error}", target=address
             ) from error
 
-    def up(self, applications: Mapping[str, Mapping[str, Any]], port: int) -> None:
-        """Deploy applications behind the ingress; return once they answer.
+    def up(self, applications: Mapping[str, Mapping[str, Any]], port: int) -> int:
+        """Deploy applications behind the ingress; return its port once they answer.
 
         Args:
             applications: Arguments of each (`evaluator_svc.ray_app.DeviceClass`), by its name.
@@ -96,12 +98,14 @@ class RayFleet:
         Raises:
             InvalidArgumentError: an application's arguments are wrong, the port is taken, or the
                 ingress listens at all addresses though it is not to be open.
-            ServiceUnavailableError: an application did not start; the message says why.
+            ServiceUnavailableError: an application did not start; the message says why. Or a host
+                of the cluster does not tell who listens there.
         """
         module = importlib.import_module(APPLICATION)
         made = {name: module.application(given) for name, given in applications.items()}
-        if self._is_own:
-            _check_free(port)
+        if self._ingress() is None and self._is_anywhere("127.0.0.1", port):
+            # Ray would share it, or fail without a word.
+            raise InvalidArgumentError(f"port {port} is taken: choose another one", field="port")
         from ray.serve.config import HTTPOptions, ProxyLocation, gRPCOptions
 
         self._serve.start(
@@ -111,8 +115,15 @@ class RayFleet:
                 port=port, grpc_servicer_functions=[f"{APPLICATION}.add_methods"]
             ),
         )
-        if not self._is_open:
-            _check_loopback(port)
+        port = self._ingress() or port
+        # An address of its host that only a listener at all addresses answers.
+        if not self._is_open and self._is_anywhere("127.0.0.2", port):
+            raise InvalidArgumentError(
+                f"the ingress of this cluster listens at all addresses, port {port}, without TLS:"
+                " end it by `kfoundry fleet down`, or say --insecure inside a network that you"
+                " trust",
+                field="port",
+            )
         for name, application in made.items():
             try:
                 # The ingress knows only what has a route of HTTP as well.
@@ -121,6 +132,37 @@ class RayFleet:
                 states = [state for state in self.status() if state.name == name]
                 why = next((state.message for state in states if state.message), str(error))
                 raise ServiceUnavailableError(f"{name} did not start: {why}") from error
+        return port
+
+    def _ingress(self) -> int | None:
+        """The port of the ingress, which another command may have started; None: there is none."""
+        from ray.serve.context import _get_global_client
+
+        client = _get_global_client(raise_if_no_controller_running=False)
+        if client is None:
+            return None
+        return int(self._ray.get(client._controller.get_grpc_config.remote()).port)
+
+    def _is_anywhere(self, host: str, port: int) -> bool:
+        """Whether something listens at an address of a host of the cluster, as seen from there."""
+        if self._is_own:
+            return _listens(host, port)
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        task = self._ray.remote(num_cpus=0)(_listens)
+        asked = [
+            task.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            ).remote(host, port)
+            for node in self._ray.nodes()
+            if node["Alive"]
+        ]
+        try:
+            return any(self._ray.get(asked, timeout=_PROBE_S))
+        except (self._ray.exceptions.RayError, TimeoutError) as error:
+            raise ServiceUnavailableError(
+                f"the hosts of the cluster do not tell who listens at port {port}: {error}"
+            ) from error
 
     def status(self) -> tuple[ApplicationState, ...]:
         """Return where the applications stand; none once another one has shut Serve down."""
@@ -232,22 +274,7 @@ def _ray() -> tuple[ModuleType, ModuleType]:
     return ray, serve
 
 
-def _check_free(port: int) -> None:
-    """Refuse a port that another process listens at: Ray would share it, or fail without a word."""
+def _listens(host: str, port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
-        if probe.connect_ex(("127.0.0.1", port)) == 0:
-            raise InvalidArgumentError(f"port {port} is taken: choose another one", field="port")
-
-
-def _check_loopback(port: int) -> None:
-    """Refuse an ingress that an earlier command has opened to other machines."""
-    with socket.socket() as probe:
-        # An address of this host that only a listener at all addresses answers.
-        is_open = probe.connect_ex(("127.0.0.2", port)) == 0
-    if is_open:
-        raise InvalidArgumentError(
-            f"the ingress of this cluster listens at all addresses, port {port}, without TLS: end"
-            " it by `kfoundry fleet down`, or say --insecure inside a network that you trust",
-            field="port",
-        )
+        return probe.connect_ex((host, port)) == 0

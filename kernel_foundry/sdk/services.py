@@ -3,6 +3,7 @@
 Nothing else knows which kind it has.
 """
 
+import asyncio
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,8 @@ class Directory:
         self._stack = contextlib.AsyncExitStack()
         remove_leftovers()
         self._evaluator: Evaluator | None = None
+        self._opening = asyncio.Lock()
+        """Two that ask at once get the same evaluator: to find it takes a call."""
         self._archive: Archive | None = None
         self._generating: tuple[Generator, Experience] | None = None
 
@@ -107,20 +110,23 @@ class Directory:
             InvalidArgumentError: what should name a fleet does not.
             KernelFoundryError: an ingress does not tell its applications.
         """
-        if self._evaluator is None:
-            target = await _with_applications(self._targets.evaluator)
-            source = fleet_source(target)
-            if source is not None:
-                self._evaluator = Fleet(source, self._member)
-            elif target == LOCAL:
-                self._evaluator = local_evaluator(self._targets.unsafe_no_sandbox)
-            else:
-                from kernel_foundry.rpc.evaluator import RemoteEvaluator
+        async with self._opening:
+            if self._evaluator is None:
+                self._evaluator = await self._found_evaluator()
+                self._stack.push_async_callback(self._evaluator.close)
+            return self._evaluator
 
-                address = await self._address("evaluator", target)
-                self._evaluator = RemoteEvaluator(address, _options(target))
-            self._stack.push_async_callback(self._evaluator.close)
-        return self._evaluator
+    async def _found_evaluator(self) -> Evaluator:
+        target = await _with_applications(self._targets.evaluator)
+        source = fleet_source(target)
+        if source is not None:
+            return Fleet(source, self._member)
+        if target == LOCAL:
+            return local_evaluator(self._targets.unsafe_no_sandbox)
+        from kernel_foundry.rpc.evaluator import RemoteEvaluator
+
+        address = await self._address("evaluator", target)
+        return RemoteEvaluator(address, _options(target))
 
     def _member(self, address: str) -> Evaluator:
         """One evaluator of a fleet, which tries again elsewhere itself."""

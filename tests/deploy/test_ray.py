@@ -100,7 +100,7 @@ def test_the_gateway_is_beside_the_head_and_before_all_services() -> None:
     (container,) = [c for c in head["containers"] if c["name"] == "gateway"]
     given = gateway.main.make_context("gateway", container["args"][2:]).params
     assert container["args"][:2] == ["serve", "gateway"]
-    assert given["ingress"] == f"localhost:{CONFIGURATION['grpc_options']['port']}"
+    assert given["ingress"] == f"127.0.0.1:{CONFIGURATION['grpc_options']['port']}"
     assert (given["archive"], given["generator"]) == ("archive:50052", "generator:50053")
     (service,) = [m for m in OTHERS if m["kind"] == "Service"]
     (port,) = service["spec"]["ports"]
@@ -173,10 +173,14 @@ def _batch(folder: Path, *, srun: str) -> dict[str, str]:
 def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(
     tmp_path: Path, code: int
 ) -> None:
-    """At Slurm's signal its applications are told to end; the job ends with them, as they do."""
+    """At Slurm's signal its applications are told to end; the job ends with them, as they do.
+
+    Its gateway starts once they are up.
+    """
     said = tmp_path / "said"
     waits = f"while [ ! -e {tmp_path}/down ]; do sleep 0.05; done"
-    environment = _batch(tmp_path, srun=f'echo "$@" > {said}; {waits}; exit {code}')
+    ready = f"[ ! -e {tmp_path}/gateway ] && echo 127.0.0.1:9000/cuda"
+    environment = _batch(tmp_path, srun=f'echo "$@" > {said}; {ready}; {waits}; exit {code}')
     with subprocess.Popen(["bash", BATCH], env=environment) as job:
         try:
             while not all((tmp_path / name).exists() for name in ("address", "said", "gateway")):
@@ -195,7 +199,7 @@ def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(
     _taken("up", ours, up)
     words = shlex.split((tmp_path / "gateway").read_text())
     before = gateway.main.make_context("gateway", words[2:]).params
-    assert (before["listen"], before["ingress"]) == ("0.0.0.0:50050", "localhost:9000")
+    assert (before["listen"], before["ingress"]) == ("0.0.0.0:50050", "127.0.0.1:9000")
     assert before["tokens"] == tmp_path / "tokens.json"
     _taken("down", f"kfoundry {(tmp_path / 'down').read_text()}", {"address": "gpu1:6379"})
 
@@ -205,6 +209,7 @@ def test_a_batch_job_fails_with_its_fleet(tmp_path: Path) -> None:
     environment = _batch(tmp_path, srun="sleep 0.1; exit 3")
     assert subprocess.run(["bash", BATCH], env=environment, check=False).returncode == 3
     assert not (tmp_path / "address").exists()
+    assert not (tmp_path / "gateway").exists()
     assert not (tmp_path / "down").exists()
 
 

@@ -4,7 +4,9 @@ What services promise behind it is in tests/contract; calls that fail, leave or 
 `test_server.py`, wrong tokens in `test_access.py`, hostile clients in `test_hostile_clients.py`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,16 +22,18 @@ from generator_svc.experience_service import experience_service
 from generator_svc.service import generator_service
 from kernel_foundry.errors import (
     InvalidArgumentError,
+    MalformedAnswerError,
     PermissionDeniedError,
     QuotaExceededError,
     ServiceUnavailableError,
+    ShuttingDownError,
 )
-from kernel_foundry.rpc import gateway
+from kernel_foundry.rpc import forwarding, gateway
 from kernel_foundry.rpc.applications import LIST_APPLICATIONS, applications
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
-from kernel_foundry.rpc.gateway import gateway_services
+from kernel_foundry.rpc.gateway import check_tokens, gateway_services
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.tokens import Role, TokenFile
@@ -38,6 +42,7 @@ from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.experience import FakeExperience
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.contract.archive_entries import candidate_of, verdict_on
 from tests.domain_values import run_spec
 from tests.rpc.authority import Authority
 from tests.rpc.gateway import gateway_before
@@ -48,6 +53,9 @@ ONCE = CallOptions(retry=RetryPolicy(attempts=1))
 METHOD = f"/{SERVICE.full_name}/EvaluateKernel"
 
 
+READ = f"/{SERVICE.full_name}/GetCapabilities"
+
+
 class _Ingress(grpc.GenericRpcHandler):
     """Knows two applications, notes what an evaluation brings, and ends it as it says."""
 
@@ -56,11 +64,26 @@ class _Ingress(grpc.GenericRpcHandler):
         self.seconds_left: float | None = None
 
     def service(self, details: Any) -> Any:
-        answer = {METHOD: self._answer, LIST_APPLICATIONS: self._list}.get(details.method)
+        known = {METHOD: self._answer, READ: self._read, LIST_APPLICATIONS: self._list}
+        answer = known.get(details.method)
         return grpc.unary_unary_rpc_method_handler(answer) if answer else None
 
-    async def _list(self, _request: bytes, _context: Any) -> bytes:
-        return b"\x0a\x04h200\x0a\x04sycl"
+    listed: bytes | None = b"\x0a\x04h200\x0a\x04sycl"
+    """None once: it is away for a moment."""
+    closed = ("h200",)
+    """Applications that ask for tokens."""
+
+    async def _list(self, _request: bytes, context: Any) -> bytes:
+        listed, self.listed = self.listed, self.listed or _Ingress.listed
+        if listed is None:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "away")
+        return listed
+
+    async def _read(self, _request: bytes, context: Any) -> bytes:
+        metadata = dict(context.invocation_metadata())
+        if metadata["application"] in self.closed and "authorization" not in metadata:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "who?")
+        return b""
 
     async def _answer(self, request: bytes, context: Any) -> bytes:
         self.metadata = dict(context.invocation_metadata())
@@ -75,12 +98,20 @@ class _Ingress(grpc.GenericRpcHandler):
 @pytest.fixture
 async def ingress() -> AsyncIterator[tuple[_Ingress, str]]:
     """Yield an ingress and the address of a gateway before it."""
-    handler, server = _Ingress(), grpc.aio.server()
+    async with (
+        _serving(_Ingress()) as (handler, port),
+        gateway_before(f"localhost:{port}") as address,  # it listens at 127.0.0.1 alone
+    ):
+        yield handler, address
+
+
+@asynccontextmanager
+async def _serving(handler: _Ingress) -> AsyncIterator[tuple[_Ingress, int]]:
+    server = grpc.aio.server()
     server.add_generic_rpc_handlers((handler,))
     port = server.add_insecure_port(LOOPBACK)
     await server.start()
-    async with gateway_before(f"127.0.0.1:{port}") as address:
-        yield handler, address
+    yield handler, port
     await server.stop(1.0)
 
 
@@ -116,6 +147,94 @@ async def test_applications_are_found_behind_it(ingress: tuple[_Ingress, str]) -
     assert await applications(ingress[1]) == ("h200", "sycl")
     async with running([evaluator_service(FakeEvaluator())], LOOPBACK) as target:
         assert await applications(target) == ()
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [b"\x0a\x09h200,evil", b"\x0a\x01/", b"\xff", b"\x0a\x01a" * 22_000],
+    ids=["comma", "slash", "no message", "66 kB"],
+)
+async def test_what_is_no_list_of_applications_is_refused(
+    ingress: tuple[_Ingress, str], listed: bytes
+) -> None:
+    """A name is a part of a target, and a comma would make another one, which gets the token."""
+    ingress[0].listed = listed
+    with pytest.raises(MalformedAnswerError):
+        await applications(ingress[1])
+
+
+async def test_an_ingress_without_applications_is_no_evaluator(
+    ingress: tuple[_Ingress, str],
+) -> None:
+    ingress[0].listed = b""
+    with pytest.raises(ServiceUnavailableError, match="no applications"):
+        await applications(ingress[1], ONCE)
+
+
+async def test_two_that_ask_at_once_get_one_evaluator(ingress: tuple[_Ingress, str]) -> None:
+    """Also where a gateway is away for a moment: it is asked again."""
+    ingress[0].listed = None
+    directory = Directory(Targets.at(ingress[1]))
+    first, second = await asyncio.gather(directory.evaluator(), directory.evaluator())
+    assert first is second
+    await directory.close()
+
+
+async def test_services_that_ask_for_no_tokens_are_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """To them all callers of a gateway are nobody. What is away is not known."""
+    closed = ServerSecurity(tokens=tmp_path / "tokens.json")
+    services = [generator_service(FakeGenerator()), experience_service(FakeExperience())]
+    async with (
+        running([archive_service(FakeArchive())], LOOPBACK) as archive,
+        running(services, LOOPBACK, security=closed) as generator,
+        _serving(_Ingress()) as (ray, port),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"{archive} asks for no tokens"):
+            await check_tokens(archive=archive, generator=generator)
+        with pytest.raises(InvalidArgumentError, match=f"127.0.0.1:{port}/sycl asks for no"):
+            await check_tokens(ingress=f"localhost:{port}")
+        ray.closed = ("h200", "sycl")
+        caplog.clear()
+        await check_tokens(ingress=f"localhost:{port}", generator=generator)
+        assert not caplog.records
+    await check_tokens(ingress="127.0.0.1:1", archive="127.0.0.1:1")
+    assert [record.args[0] for record in caplog.records if record.args] == ["127.0.0.1:1"] * 2
+
+
+async def test_a_stream_without_end_ends_when_a_gateway_stops(tmp_path: Path) -> None:
+    """As the archive's own do: it keeps no stop waiting for its grace."""
+    store = LocalArchive(f"sqlite:///{tmp_path}/runs.db")
+    await store.create_run(run_spec("first", task=REQUEST.task))
+    candidate = candidate_of("new")
+    verdict = await verdict_on(REQUEST.task, candidate)
+    await store.add("first", candidate, verdict, request_id="1")
+    has_begun = asyncio.Event()
+    async with running([archive_service(store)], LOOPBACK) as target:
+        async with running([*gateway_services(archive=target)], LOOPBACK, grace_s=5.0) as address:
+            remote = RemoteArchive(address, ONCE)
+
+            async def watch() -> None:
+                async for _ in remote.watch("first"):
+                    has_begun.set()
+
+            watching = asyncio.create_task(watch())
+            await has_begun.wait()
+        with pytest.raises(ShuttingDownError):
+            await watching
+        await remote.close()
+
+
+async def test_a_bug_of_a_gateway_leaks_no_text(
+    ingress: tuple[_Ingress, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "_OWN_HEADERS", 5)  # which no key can begin with
+    async with grpc.aio.insecure_channel(ingress[1]) as channel:
+        method: Any = channel.unary_unary(METHOD)
+        with pytest.raises(grpc.aio.AioRpcError, match="internal error") as caught:
+            await method(b"")
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
 
 
 async def test_a_loop_needs_one_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -95,9 +96,10 @@ async def test_ctrl_c_ends_the_applications_of_its_own_command(
     file.write_text("applications: {mine: {device: 'null', cpus: 0.5, unsafe_no_sandbox: true}}")
     mine = RemoteEvaluator(f"{ray_address}/mine", ONCE)
     other = RemoteEvaluator(f"{ray_address}/null", ONCE)
-    up = _fleet("up", "--file", str(file), "--wait", stdout=subprocess.PIPE)
+    up = _fleet("up", "--file", str(file), "--port", "1", "--wait", stdout=subprocess.PIPE)
     assert up.stdout is not None
-    assert await asyncio.to_thread(up.stdout.readline)  # once all are up
+    printed = await asyncio.to_thread(up.stdout.readline)  # once all are up
+    assert printed.decode() == f"{ray_address}/mine\n"  # the port that the cluster has
     await mine.capabilities()
     up.send_signal(signal.SIGINT)
     await asyncio.to_thread(up.communicate)
@@ -169,24 +171,32 @@ def test_the_ingress_listens_for_its_host_alone(ray_address: str) -> None:
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_ingress_that_another_command_has_opened_has_to_be_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A cluster keeps the ingress that it has; what it would let in is said before it is used."""
+    """A cluster keeps the ingress that it has, and its port, whichever is asked for."""
     import ray
     from ray import serve
 
     deployed: list[object] = []
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED"):
+        monkeypatch.setenv(name, "")  # set by the command, and to be as before
+    monkeypatch.setenv("RAY_SERVE_GRPC_MAX_MESSAGE_SIZE", "1")
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(ray, "init", lambda **_: None)
+    monkeypatch.setattr(ray, "get", lambda answer, **_: answer)
     monkeypatch.setattr(serve, "start", lambda **_: None)
     monkeypatch.setattr(serve, "run", lambda application, **_: deployed.append(application))
     with socket.socket() as ingress:
         ingress.bind(("0.0.0.0", 0))
         ingress.listen()
         port = ingress.getsockname()[1]
-        with pytest.raises(InvalidArgumentError, match="--insecure"):
-            RayFleet("localhost:6379").up({"null": {"device": "null"}}, port)
+        answer = Namespace(remote=lambda: Namespace(port=port))
+        client = Namespace(_controller=Namespace(get_grpc_config=answer))
+        monkeypatch.setattr(serve.context, "_get_global_client", lambda **_: client)
+        with pytest.raises(InvalidArgumentError, match=f"port {port}.*--insecure"):
+            RayFleet().up({"null": {"device": "null"}}, 1)
         assert not deployed
-        RayFleet("localhost:6379", is_open=True).up({"null": {"device": "null"}}, port)
+        assert RayFleet(is_open=True).up({"null": {"device": "null"}}, 1) == port
     assert len(deployed) == 1
 
 
