@@ -45,6 +45,11 @@ async def applications(address: str, options: CallOptions = DEFAULT_OPTIONS) -> 
     return tuple(answer.paths)
 
 
+def is_application(name: str) -> bool:
+    """Return whether an application may be called so, to be found behind an address."""
+    return _NAME.fullmatch(name) is not None
+
+
 def list_method(channel: grpc.aio.Channel) -> Any:
     """Return the method that gives the names, as a `FieldMask`, or a `MalformedMessage`."""
     return channel.unary_unary(LIST_APPLICATIONS, response_deserializer=_read)
@@ -59,7 +64,7 @@ def _read(data: bytes) -> FieldMask | MalformedMessage:
     except DecodeError as error:
         return MalformedMessage(str(error))
     for name in answer.paths:
-        if not _NAME.fullmatch(name):
+        if not is_application(name):
             return MalformedMessage(
                 f"an application is called {name[:100]!r}, expected letters, digits, - and _"
             )

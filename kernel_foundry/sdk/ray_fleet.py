@@ -234,6 +234,14 @@ def read_applications(path: Path) -> dict[str, Mapping[str, Any]]:
         raise InvalidArgumentError(
             f"{path}: expected `applications` with the arguments of each by its name", field="file"
         )
+    from kernel_foundry.rpc.applications import is_application
+
+    for name in map(str, named):
+        if not is_application(name):
+            raise InvalidArgumentError(
+                f"{path}: no application may be called {name!r}: expected letters, digits, - and _",
+                field="file",
+            )
     return {str(name): given for name, given in named.items()}
 
 

@@ -228,7 +228,10 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         CliRunner().invoke(fleet_command.command, ["up", "null"], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("text", ["", "applications: []", "applications: {a: 1}", "x: 1", "{"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "applications: []", "applications: {a: 1}", "x: 1", "{", "applications: {'a,b': {}}"],
+)
 def test_a_file_without_applications_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "f.yaml"
     file.write_text(text)
