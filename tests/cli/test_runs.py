@@ -246,10 +246,9 @@ def test_any_candidate_is_found_and_two_are_compared(store_folder: Path) -> None
     assert changed == ["-// 0", "+// 2"]
 
 
-def test_lists_are_whole_in_a_narrow_terminal(store_folder: Path) -> None:
+def test_lists_are_whole_in_a_pipe(store_folder: Path) -> None:
     environment = {**environment_of(store_folder), "COLUMNS": "60"}
     for words in (("list",), ("show",)):
         result = run_kfoundry(store_folder, "runs", *words, environment=environment)
         assert result.returncode == 0, result.stderr
         assert "…" not in result.stdout
-        assert max(map(len, result.stdout.splitlines())) <= 60

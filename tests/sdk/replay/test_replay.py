@@ -56,7 +56,7 @@ async def test_the_recorded_run_has_all_that_makes_runs_hard(recorded_once: Reco
     assert counts.evaluations == len(history) >= 100
     assert (counts.restarts, counts.by_hand, counts.unselected) == (1, 0, 0)
     assert counts.dropped >= 3  # repeats
-    assert counts.judged_again >= 2  # sweeps, and the promotion at the end
+    assert counts.judged_again >= 1  # the promotion at the end; sweeps, as their turns come
     assert counts.remade == sum(t.selection is not None for t in history)
     assert {t.candidate.operator for t in history} >= {
         Operator.SEED,
