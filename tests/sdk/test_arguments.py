@@ -60,7 +60,9 @@ def test_the_package_has_the_names_of_the_sdk_and_loads_none_of_them_before() ->
     assert set(kernel_foundry.__all__) <= set(dir(kernel_foundry))
     with pytest.raises(AttributeError, match="no attribute 'Bugdet'"):
         kernel_foundry.Bugdet  # noqa: B018
-    loaded = "import sys, kernel_foundry; print(*(m for m in sys.modules if m[:14] == 'kernel_foundry'))"
+    loaded = (
+        "import sys, kernel_foundry; print(*(m for m in sys.modules if m[:14] == 'kernel_foundry'))"
+    )
     said = subprocess.run(
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
     )
