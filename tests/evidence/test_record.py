@@ -140,9 +140,9 @@ def test_what_failed_and_what_is_another_candidates_has_no_record(evaluation: Ev
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "not an evidence record"),
+        ("", "neither an exported file nor a record"),
         ("[]", 'no "format"'),
-        ("[" * 100_000, "not an evidence record"),
+        ("[" * 100_000, "neither an exported file nor a record"),
         ('{"format": "kernel-foundry-evidence-2"}', 'no "format"'),
         ('{"format": "kernel-foundry-evidence-1"}', "'candidate' is missing"),
         ('{"a": 1, "a": 2}', "a member comes twice"),

@@ -63,7 +63,7 @@ def test_a_second_line_of_evidence_is_refused(text: str, tmp_path: Path) -> None
     ],
 )
 def test_what_holds_no_record_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="not an evidence record"):
+    with pytest.raises(InvalidArgumentError, match="neither an exported file nor a record"):
         read_records(written(text, tmp_path))
 
 
