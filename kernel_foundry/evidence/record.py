@@ -143,7 +143,7 @@ def _unsigned(evaluation: Evaluation) -> InvalidArgumentError:
         if evaluation.passed
         else f"only what passed is signed for, and this ended as {evaluation.outcome.name}"
     )
-    return InvalidArgumentError(f"there is not an evidence record: {why}", field="attestation")
+    return InvalidArgumentError(f"there is no evidence record: {why}", field="attestation")
 
 
 def _record(data: Any) -> EvidenceRecord:
