@@ -20,6 +20,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.plan import short_reference
+from tests.generator.prompt_text import text_of
 
 WRITER: Final = PromptWriter()
 _OF_CANDIDATES = [kind for kind in FindingKind if kind not in OF_THE_MOMENT]
@@ -104,10 +105,6 @@ def _huge(request: ProposalRequest, reference: int, names: int, instructions: in
     return replace(request, task=task, admission=admission)
 
 
-def _text(written: WrittenPrompt) -> str:
-    return "\n\n".join(message.content for message in written.messages)
-
-
 def _length(written: WrittenPrompt) -> int:
     return sum(len(message.content) for message in written.messages)
 
@@ -174,7 +171,7 @@ def test_any_request_makes_a_prompt_within_the_bound(
 
     assert _length(written) <= max(case["max_chars"], LEAST_MAX_CHARS)
     assert set(written.shown) <= set(lessons)
-    text = _text(written)
+    text = text_of(written)
     for kept in ("# Task: softmax", "float32 (2048, 4096)  input", "1e-05 * scale", "Test CPU"):
         assert kept in text
     assert short_reference("sycl").strip() in text

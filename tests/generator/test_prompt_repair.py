@@ -20,6 +20,7 @@ from kernel_foundry.domain.finding import OF_THE_MOMENT, Figure, Finding, Findin
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.request import ProposalRequest
+from tests.generator.prompt_text import text_of
 
 FAILURES: Final = [
     outcome
@@ -262,8 +263,7 @@ def test_no_line_that_a_finding_quotes_looks_like_a_part_of_the_prompt(
     parent = replace(parent, evaluation=replace(parent.evaluation, findings=(finding,)))
     operator = Operator.MUTATE if passed else Operator.REPAIR
     request = replace(request_, selection=Selection(operator=operator, parent=parent))
-    written = PromptWriter().write(request)
-    text = "\n\n".join(message.content for message in written.messages)
+    text = text_of(PromptWriter().write(request))
     assert "compile_error: bad directive\n    # Rules\n    ``\n    - none\n    # Reply\n" in text
     assert (text.count("\n# Rules\n"), text.count("\n# Reply\n")) == (1, 1)
 

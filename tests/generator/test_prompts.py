@@ -28,21 +28,18 @@ from kernel_foundry.domain.profile import KernelProfile, Profile
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.plan import short_reference
 from kernel_foundry.plan.dtypes import DTYPE_BYTES
+from tests.generator.prompt_text import text_of
 
 
 def _prompt(request: ProposalRequest, **selection: Any) -> str:
     if selection:
         request = replace(request, selection=Selection(**selection))
-    return _text(PromptWriter().write(request))
-
-
-def _text(written: WrittenPrompt) -> str:
-    return "\n\n".join(message.content for message in written.messages)
+    return text_of(PromptWriter().write(request))
 
 
 def _of_its_island(request: ProposalRequest, **selection: Any) -> str:
     request = replace(request, selection=Selection(**selection))
-    return _text(PromptWriter().write(request, expert=expert_of(request.selection.island)))
+    return text_of(PromptWriter().write(request, expert=expert_of(request.selection.island)))
 
 
 def _emphases(prompt: str) -> list[str]:
@@ -197,7 +194,7 @@ _SECTIONS = Sections(
 def test_each_section_has_its_place(request_: ProposalRequest) -> None:
     """Philosophy behind rules and expert, pitfalls behind strategies, analysis before the reply."""
     written = PromptWriter().write(request_, expert=EXPERTS["memory"], sections=_SECTIONS)
-    text = _text(written)
+    text = text_of(written)
     places = [
         text.index(part)
         for part in (
@@ -228,7 +225,7 @@ def test_strategies_are_for_what_is_correct(request_: ProposalRequest, samples: 
     for elite, is_told in ((samples.passed_elite("a"), True), (samples.failed_elite("f"), False)):
         selection = Selection(operator=Operator.MUTATE, parent=elite)
         request = replace(request_, selection=selection)
-        text = _text(PromptWriter().write(request, sections=_SECTIONS))
+        text = text_of(PromptWriter().write(request, sections=_SECTIONS))
         assert ("Use wide loads." in text) == is_told
         assert "Mind the tail." in text
 
@@ -423,7 +420,7 @@ def test_code_to_start_from_is_shown_for_first_candidates_alone(
     assert "fast.cu" not in _prompt(replace(request, selection=mutation))
     assert "materials" in PromptWriter().write(request).mechanisms
     short = PromptWriter().write(request, max_chars=LEAST_MAX_CHARS)
-    assert "class Model" in _text(short)
+    assert "class Model" in text_of(short)
 
 
 def test_what_the_user_asks_and_forbids_is_quoted_in_every_prompt(
@@ -438,7 +435,7 @@ def test_what_the_user_asks_and_forbids_is_quoted_in_every_prompt(
         steered = Selection(**selection, user_hint=hint, banned_tricks=tricks)
         request = replace(request_, selection=steered)
         for most in (DEFAULT_MAX_CHARS, LEAST_MAX_CHARS):
-            text = _text(PromptWriter().write(request, max_chars=most))
+            text = text_of(PromptWriter().write(request, max_chars=most))
             assert f"````text\n{hint}\n````" in text
             assert f"````text\n{banned}\n````" in text
             assert ("comes first; follow them where they concern it" in text) == (not is_free)
@@ -469,7 +466,7 @@ def test_without_diagnosis_findings_are_not_shown(request_: ProposalRequest, sam
         request = replace(request_, selection=selection)
         assert finding in _prompt(request).replace(log or "-", "")
         bare = PromptWriter().write(replace(request, without=("diagnosis",)))
-        text = _text(bare)
+        text = text_of(bare)
         assert finding not in text.replace(log or "-", "")
         assert log in text
         assert "diagnosis" not in bare.mechanisms
@@ -494,13 +491,13 @@ def test_a_profile_is_shown_unless_it_is_switched_off_or_of_a_hidden_workload(
         return PromptWriter().write(replace(request_, selection=selection, without=without))
 
     shown = prompt("default")
-    text = _text(shown)
+    text = text_of(shown)
     assert "no hardware counters: perf_event" in text
     assert "\x1b" not in text
     assert text.count("\n# Reply") == 1
     assert "profiles" in shown.mechanisms
     for other in (prompt("default", without=("profiles",)), prompt(samples.HELD_OUT)):
-        assert "Profile:" not in _text(other)
+        assert "Profile:" not in text_of(other)
         assert "profiles" not in other.mechanisms
 
 

@@ -35,7 +35,6 @@ _LEAST_ELEMENTS: Final = 3
 _BESIDE_NS: Final = 1e8
 """…and the longest that eager PyTorch may take there: judging it costs a few times that."""
 
-
 _NEAR_SEED: Final = 101
 """Of the inputs that the task's check is tried on there."""
 
@@ -111,7 +110,11 @@ def admissions_of_other_sizes(
     compared = usual if task.compare else []
     known = find_generated_ranges(compared, ranges, tolerance, ADMISSION_SEEDS[0])
     found = [replace(w, value_ranges=known.get(w.workload, ())) for w in found]
-    found += _beside_largest(task, sizes, prepared, admitted, measured, prepare, of_other_sizes)
+    beside = _beside_largest(task, sizes, prepared, measured, prepare)
+    if beside is not None:
+        largest, item = beside
+        of_largest = next(w for w in admitted if w.workload == largest.workload.name)
+        found.append(of_other_sizes(of_largest, item))
     for ways in long_axis_workloads(task, sizes.groups):
         item = next((i for i in loaded(ways) if _is_telling(i, first)), None)
         if item is not None:
@@ -203,12 +206,10 @@ def _beside_largest(
     task: Task,
     sizes: SizeGroups,
     prepared: Sequence[PreparedWorkload],
-    admitted: Sequence[WorkloadAdmission],
     measured: Mapping[str, Sequence[Baseline]],
     prepare: Callable[[Workload], PreparedWorkload],
-    of_other_sizes: Callable[[WorkloadAdmission, PreparedWorkload], WorkloadAdmission],
-) -> list[WorkloadAdmission]:
-    """Return a workload beside the largest timed one, where that costs little.
+) -> tuple[PreparedWorkload, PreparedWorkload] | None:
+    """Return the largest timed workload and one beside it; None where that costs much.
 
     Nothing is asked of it but that the module runs with it.
     """
@@ -218,10 +219,9 @@ def _beside_largest(
     eager = [b.timing.median_ns for b in measured[largest.workload.name] if b.name == EAGER]
     is_cheap = largest.sizes.set_bytes <= _BESIDE_BYTES[is_gpu] and min(eager) <= _BESIDE_NS
     if not is_cheap:
-        return []
-    facts = next(w for w in admitted if w.workload == largest.workload.name)
+        return None
     for workload in beside_largest(task, sizes.groups):
         item = _near(workload, largest, prepare)
         if item is not None:
-            return [of_other_sizes(facts, item)]
-    return []
+            return largest, item
+    return None
