@@ -56,8 +56,8 @@ $(BUILT): $(PREPARED) $(COMPILED)
 
 # The three services run in processes of their own here, as they do on several machines.
 demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the three services
-	@echo "three minutes of search at most; starting services and timing PyTorch come before that"
-	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py --evaluations 36 --minutes 3 \
+	@echo "24 evaluations or five minutes of search; starting services and timing PyTorch come before that"
+	$(BIN)/kfoundry optimize examples/demo.py --evaluations 24 --minutes 5 \
 		--evaluator spawn --archive spawn --generator spawn
 
 # Bytecode is kept whatever the environment says: some hundred processes read it. And threads of

@@ -9,19 +9,19 @@ import contextvars
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Final, TypeVar
 
+from archive_svc.run.announced import announced
 from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.run.open_run import OpenRun
 from archive_svc.run.run_limits import check_cost, check_spec, check_strategy
-from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
-from archive_svc.store.store import LARGEST_ID, Store
+from archive_svc.store.schema import LARGEST_INTEGER
+from archive_svc.store.store import Store
 from kernel_foundry.caller import caller, check_owner
 from kernel_foundry.domain.archive import (
-    LEASE_SECONDS,
     AddResult,
     ArchivedEvaluation,
     ArchiveStats,
@@ -34,18 +34,18 @@ from kernel_foundry.domain.archive import (
     RunState,
     Selection,
 )
+from kernel_foundry.domain.bounds import check_limit
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
-from kernel_foundry.domain.plain import PlainError
-from kernel_foundry.domain.run_name import check_run_name, is_run_name
+from kernel_foundry.domain.run_name import check_run_name, check_run_named, is_run_name
 from kernel_foundry.domain.spec_difference import another_spec, spec_difference
 from kernel_foundry.domain.steering import Steering, SteeringEvent, steering_fault
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
-    RunHeldError,
+    KernelFoundryError,
     RunNotFoundError,
 )
 
@@ -76,7 +76,7 @@ class LocalArchive:
         self._elites = EliteCache(self._store)
         self._open: OrderedDict[int, OpenRun] = OrderedDict()
         self._ids: dict[str, int] = {}
-        """Of runs that were opened; an id is never given to another run."""
+        """Open runs by id; an id is never given to another run."""
         self._bell = Bell()
 
     async def create_run(self, spec: RunSpec) -> Run:
@@ -98,6 +98,7 @@ class LocalArchive:
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Acquire or renew the run's lease; the run becomes RUNNING."""
+        check_run_named(name, "name")
         run = await self._call(lambda: self._hold_run(name, holder, budget))
         self._bell.ring()
         return run
@@ -106,22 +107,26 @@ class LocalArchive:
         self, name: str, state: RunState, *, holder: LeaseHolder | None = None
     ) -> Run:
         """Record where the run stands, and free it."""
+        check_run_named(name, "name")
         run = await self._call(lambda: self._finish_run(name, state, holder))
         self._bell.ring()
         return run
 
     async def delete_run(self, name: str) -> None:
         """Remove a run with all its evaluations, for good."""
+        check_run_named(name, "name")
         await self._call(lambda: self._delete_run(name))
         self._bell.ring()
 
     async def rename_run(self, name: str, new_name: str) -> Run:
         """Give a run another name, under which alone it is found from then on."""
-        check_run_name(new_name)
+        check_run_named(name, "name")
+        check_run_name(new_name, "new_name")
         return await self._call(lambda: self._rename_run(name, new_name))
 
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run, durably."""
+        check_run_named(run, "run")
         return await self._call(lambda: self._steer(self._own_row(run), steering))
 
     async def steering(
@@ -152,13 +157,13 @@ class LocalArchive:
         selection: int | None = None,
     ) -> AddResult:
         """Add a verdict durably, then answer. The same request_id adds once."""
+        check_run_named(run, "run")
         if not request_id:
             raise InvalidArgumentError("a request_id is needed", field="request_id")
         check_cost(cost_usd)
 
-        def work() -> AddResult:
-            opened = self._opened_to_add(run, selection)
-            check_owner(run or opened.name, opened.owner)
+        def add_to(opened: OpenRun) -> AddResult:
+            check_owner(run, opened.owner)
             check_verdict(candidate, evaluation, opened.task)
             return opened.add(
                 candidate,
@@ -166,7 +171,19 @@ class LocalArchive:
                 request_id=request_id,
                 cost_usd=cost_usd,
                 selection=selection,
+                name=run,
             )
+
+        def work() -> AddResult:
+            opened = self._opened_for(run, candidate, selection)
+            if opened is not None:
+                try:
+                    return add_to(opened)
+                except KernelFoundryError:
+                    # Another process may have renamed or deleted it: then the refusal says nothing.
+                    if self._store.counts(opened.id, run) is not None:
+                        raise
+            return add_to(self._opened_to_add(run, selection))
 
         result = await self._call(work)
         self._bell.ring()
@@ -228,9 +245,11 @@ class LocalArchive:
         return await self._call(lambda: question(self._opened_by_name(run)))
 
     async def _change(self, run: str, change: Callable[[OpenRun], T]) -> T:
+        check_run_named(run, "run")
+
         def work() -> T:
             opened = self._opened_by_name(run)
-            check_owner(run or opened.name, opened.owner)
+            check_owner(run, opened.owner)
             return change(opened)
 
         return await self._call(work)
@@ -251,23 +270,19 @@ class LocalArchive:
         return self._describe(self._row(spec.name))
 
     def _list_runs(self, limit: int, page_token: str, owner: str | None) -> tuple[Run, ...]:
-        before = self._store.run_id(page_token) if page_token else LARGEST_ID
+        before = self._store.run_id(page_token) if page_token else LARGEST_INTEGER
         if before is None:
             raise InvalidArgumentError(f"page_token {page_token!r} is unknown", field="page_token")
         return tuple(map(self._describe, self._store.list_runs(limit, before=before, owner=owner)))
 
     def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         row = self._own_row(name)
-        lease = self._store.hold(row.id, holder, budget)
-        if lease is not None:
-            raise _held(row.spec.name, lease)
+        self._store.hold(row.id, holder, budget)
         return self._describe(self._row(row.spec.name))
 
     def _delete_run(self, name: str) -> None:
         row = self._own_row(name)
-        lease = self._store.delete_run(row.id)
-        if lease is not None:
-            raise _held(row.spec.name, lease)
+        self._store.delete_run(row.id)
         self._open.pop(row.id, None)
         self._ids.pop(row.spec.name, None)
 
@@ -280,9 +295,7 @@ class LocalArchive:
         row = self._own_row(name)
         if row.spec.name == new_name:
             raise AlreadyExistsError(f"it is called {new_name} already", run=new_name)
-        lease = self._store.rename_run(row.id, new_name)
-        if lease is not None:
-            raise _held(row.spec.name, lease)
+        self._store.rename_run(row.id, new_name)
         self._ids.pop(row.spec.name, None)
         return self._describe(self._row(new_name))
 
@@ -332,6 +345,22 @@ class LocalArchive:
         opened.catch_up(*counts)
         return opened
 
+    def _opened_for(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun | None:
+        """Return the run that is called so, as far as it is known here, where no more is needed.
+
+        None where another process may have made the selection or added a parent. The store is not
+        asked: the addition itself looks at the name.
+        """
+        opened = self._open.get(self._ids.get(name, 0))
+        if (
+            opened is None
+            or (selection is not None and not opened.archive.is_in_flight(selection))
+            or not all(parent in opened.archive for parent in candidate.parents)
+        ):
+            return None
+        self._open.move_to_end(opened.id)
+        return opened
+
     def _opened_to_add(self, name: str, selection: int | None) -> OpenRun:
         """Return the run, whose selection was made, here or in another process."""
         opened = self._opened_by_name(name)
@@ -342,25 +371,17 @@ class LocalArchive:
         return opened
 
     def _describe(self, row: RunRow) -> Run:
-        """Return the run in a row, with the interval of its best verdict, which stands there."""
-        best = row.best_sequence
-        archived: dict[int, ArchivedEvaluation] = {}
-        if best is not None:
-            # A verdict that cannot be read hides neither its run nor the others.
-            with suppress(PlainError):
-                archived = self._store.evaluations_at(row.id, [best])
+        verdict = announced(self._store, row)
         return Run(
             spec=row.spec,
             state=row.state,
             created_unix_s=row.created_unix_s,
             evaluation_count=row.evaluation_count,
-            best_speedup=row.best_speedup,
+            best_speedup=row.best_speedup if verdict is None else verdict.speedup,
             cost_usd=row.cost_usd,
             budget=row.budget,
             owner=row.owner,
-            best_speedup_interval=(
-                archived[best].evaluation.speedup_interval if best in archived else None
-            ),
+            best_speedup_interval=None if verdict is None else verdict.speedup_interval,
         )
 
     def _page(self, name: str, after: int) -> Page:
@@ -370,24 +391,10 @@ class LocalArchive:
         return Page(archived=archived, state=row.state, evaluation_count=row.evaluation_count)
 
 
-def _held(run: str, lease: RunLease) -> RunHeldError:
-    other = lease.holder
-    assert other is not None  # a lease that is live has one
-    return RunHeldError(
-        f"run {run} is being worked on by process {other.process_id} on {other.host}, last "
-        f"heartbeat {lease.age_s():.0f} s ago: stop that process first, or start a run of another "
-        f"name; the lease of a dead loop expires after {LEASE_SECONDS:.0f} s",
-        run=run,
-        host=other.host,
-        process=str(other.process_id),
-    )
-
-
 def _check_page(after: int, limit: int) -> None:
     if after < 0:
         raise InvalidArgumentError(f"after is {after}, expected >= 0", field="after")
-    if limit < 1:
-        raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
+    check_limit(limit)
 
 
 def _check_selection(selection: int | None, selected_count: int) -> None:

@@ -19,6 +19,8 @@ from kernel_foundry.domain.steering import Steering
 from kernel_foundry.errors import InvalidArgumentError, TooManyWatchersError
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.draining import until_set
+from kernel_foundry.rpc.field_paths import fields_within
+from kernel_foundry.rpc.page_size import page_size
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
@@ -55,7 +57,9 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def CreateRun(
         self, request: pb2.CreateRunRequest, context: _Context
     ) -> pb2.CreateRunResponse:
-        run = await self._archive.create_run(read_field(RunSpec, request, "spec"))
+        spec = read_field(RunSpec, request, "spec")
+        with fields_within("spec"):
+            run = await self._archive.create_run(spec)
         return build(pb2.CreateRunResponse, run=run)
 
     async def GetRun(self, request: pb2.GetRunRequest, context: _Context) -> pb2.GetRunResponse:
@@ -64,7 +68,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def ListRuns(
         self, request: pb2.ListRunsRequest, context: _Context
     ) -> pb2.ListRunsResponse:
-        size = _page_size(request.page_size, "page_size")
+        size = page_size(request.page_size, "page_size", most=_PAGE_SIZE)
         runs = await self._archive.list_runs(
             limit=size + 1, page_token=request.page_token, mine=request.mine
         )
@@ -112,7 +116,9 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self, request: pb2.ListSteeringRequest, context: _Context
     ) -> pb2.ListSteeringResponse:
         events = await self._archive.steering(
-            request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
+            request.run,
+            after=request.after,
+            limit=page_size(request.limit, "limit", most=_PAGE_SIZE),
         )
         response = build(pb2.ListSteeringResponse, events=events)
         del response.events[_fitting(response.events) :]
@@ -146,7 +152,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def ListElites(
         self, request: pb2.ListElitesRequest, context: _Context
     ) -> pb2.ListElitesResponse:
-        size = _page_size(request.page_size, "page_size")
+        size = page_size(request.page_size, "page_size", most=_PAGE_SIZE)
         # Without a token only the best are looked up: a loop asks for the first one often.
         limit = None if request.page_token else size + 1
         elites = await self._archive.elites(request.run, limit=limit)
@@ -162,7 +168,9 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self, request: pb2.ListEvaluationsRequest, context: _Context
     ) -> pb2.ListEvaluationsResponse:
         archived = await self._archive.evaluations(
-            request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
+            request.run,
+            after=request.after,
+            limit=page_size(request.limit, "limit", most=_PAGE_SIZE),
         )
         response = build(pb2.ListEvaluationsResponse, evaluations=archived)
         del response.evaluations[_fitting(response.evaluations) :]
@@ -172,7 +180,9 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self, request: pb2.ListTransitionsRequest, context: _Context
     ) -> pb2.ListTransitionsResponse:
         transitions = await self._archive.transitions(
-            request.run, after=request.after, limit=min(request.limit, _TRANSITIONS_PAGE_SIZE)
+            request.run,
+            after=request.after,
+            limit=page_size(request.limit, "limit", most=_TRANSITIONS_PAGE_SIZE),
         )
         return build(pb2.ListTransitionsResponse, transitions=transitions)
 
@@ -223,12 +233,6 @@ def archive_service(archive: Archive) -> Service:
         close=archive.close,
         drain=servicer.drain,
     )
-
-
-def _page_size(asked: int, field: str) -> int:
-    if asked < 0:
-        raise InvalidArgumentError(f"{field} is {asked}, expected >= 0", field=field)
-    return min(asked or _PAGE_SIZE, _PAGE_SIZE)
 
 
 def _fitting(messages: Sequence[Message]) -> int:

@@ -37,11 +37,7 @@ _UNITS: Final = {"": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "GIB": 1 << 30, "MIB": 
 
 
 class DeviceMemory:
-    """The most memory of a GPU that is in use at any time; 0 where nvidia-smi is not found.
-
-    Args:
-        index: Of the GPU.
-    """
+    """The most memory of a GPU that is in use at any time; 0 where nvidia-smi is not found."""
 
     def __init__(self, index: int) -> None:
         program = shutil.which("nvidia-smi")

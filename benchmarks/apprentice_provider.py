@@ -137,11 +137,7 @@ TASKS: Final = tuple(
 
 
 class ApprenticeProvider:
-    """A behaviour of the server.
-
-    Args:
-        seed: Of its luck.
-    """
+    """A behaviour of the server."""
 
     def __init__(self, *, seed: int) -> None:
         self._seed = seed

@@ -44,11 +44,7 @@ _KERNEL_CHARS: Final = 6_000
 
 
 class Variants:
-    """Lessons that differ from each other as learnt ones do.
-
-    Args:
-        seed: Of the random choices.
-    """
+    """Lessons that differ from each other as learnt ones do."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

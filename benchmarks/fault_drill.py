@@ -66,13 +66,7 @@ class Watch:
 
 
 class WatchedGenerator:
-    """A generator that makes a number of proposals and no more.
-
-    Args:
-        inner: Makes them.
-        most: How many.
-        watch: Where they are counted.
-    """
+    """A generator that makes a number of proposals and no more."""
 
     def __init__(self, inner: Any, most: int, watch: Watch) -> None:
         self._inner = inner

@@ -123,13 +123,7 @@ def load(name: str, *, is_small: bool) -> Task:
 
 
 class Bench:
-    """Measures on one device.
-
-    Args:
-        evaluator: Judges.
-        device: Its id.
-        read: Tells the memory in use.
-    """
+    """Measures on one device."""
 
     def __init__(self, evaluator: LocalEvaluator, device: str, read: Read) -> None:
         self._evaluator = evaluator

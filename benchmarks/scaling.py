@@ -145,11 +145,17 @@ def main() -> None:
     with connect() as foundry:
         devices = [d for d in foundry.capabilities().devices if d.id.startswith("cuda:")]
     counts = [n for n in (1, 2, 4, 8) if n <= len(devices)]
-    rows = [_child(options.candidates, n) for n in counts]
-    for row in rows:
-        row["speedup"] = row["candidates_per_minute"] / rows[0]["candidates_per_minute"]
-        print(row)
-    write_result(options.out, NAME, devices[0], {"candidates": options.candidates, "runs": rows})
+    rows: list[dict[str, float]] = []
+    # One and all come first, and each is written at once: devices are lent for minutes.
+    for count in sorted(counts, key=lambda n: (n not in (1, counts[-1]), n)):
+        row = _child(options.candidates, count)
+        alone = rows[0] if rows else row
+        row["speedup"] = row["candidates_per_minute"] / alone["candidates_per_minute"]
+        rows.append(row)
+        print(row, flush=True)
+        told = sorted(rows, key=lambda row: row["gpus"])
+        what = {"candidates": options.candidates, "runs": told}
+        write_result(options.out, NAME, devices[0], what)
 
 
 if __name__ == "__main__":

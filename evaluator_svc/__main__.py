@@ -44,15 +44,15 @@ def main(
     metrics: Metrics | None,
 ) -> None:
     """Serve an evaluator until SIGTERM or SIGINT."""
-    settings = EvaluatorSettings.from_environment(os.environ)
-    settings = dataclasses.replace(
-        settings,
-        device_kinds=device_kinds or settings.device_kinds,
-        threads=settings.threads if threads is None else threads,
-        unsafe_no_sandbox=unsafe_no_sandbox or settings.unsafe_no_sandbox,
-    )
 
     async def serving() -> None:
+        settings = EvaluatorSettings.from_environment(os.environ)
+        settings = dataclasses.replace(
+            settings,
+            device_kinds=device_kinds or settings.device_kinds,
+            threads=settings.threads if threads is None else threads,
+            unsafe_no_sandbox=unsafe_no_sandbox or settings.unsafe_no_sandbox,
+        )
         services = [evaluator_service(LocalEvaluator(settings))]
         await serve(services, listen, grace_s=grace, security=security, metrics=metrics)
 

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import dataclasses
 import importlib.metadata
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
@@ -19,6 +20,7 @@ from evaluator_svc.devices.build_site import BuildSites
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.devices.turns import DeviceTurns
+from evaluator_svc.languages import check_kinds
 from evaluator_svc.peaks.measure import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
@@ -32,7 +34,13 @@ from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.judge_starter import JudgeStarter
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
-from evaluator_svc.requests.request_limits import check_evaluation, check_foreign, check_sweep
+from evaluator_svc.requests.missing_modules import check_imports
+from evaluator_svc.requests.request_limits import (
+    check_asked_task,
+    check_evaluation,
+    check_foreign,
+    check_sweep,
+)
 from evaluator_svc.requests.sweeps import Emit, Sweeps
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
@@ -49,7 +57,6 @@ from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.errors import (
     BackendUnavailableError,
     DeadlineExceededError,
@@ -63,6 +70,8 @@ from kernel_foundry.errors import (
 from kernel_foundry.plan.library import LIBRARY_OPS
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _REMEMBERED_REQUESTS: Final = 1024
 """Answers kept for callers that repeat a request."""
@@ -90,9 +99,13 @@ class LocalEvaluator:
 
     Args:
         settings: Every choice; see there.
+
+    Raises:
+        InvalidArgumentError: an unknown device kind.
     """
 
     def __init__(self, settings: EvaluatorSettings) -> None:
+        check_kinds(settings.device_kinds)
         self._launcher = ProcessLauncher()
         self._places = settings.parallel_evaluations
         self._turns = DeviceTurns()
@@ -113,7 +126,9 @@ class LocalEvaluator:
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         """Return what the device's judge found out about `task`; remembered on disk."""
-        check_task(task)
+        check_asked_task(task)
+        # Before devices are opened, which takes seconds where nothing is known of them yet.
+        await self._in_thread(self._threads, partial(check_imports, task))
         return await self._on_site(device, None, lambda site: self._admit(task, site))
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
@@ -326,15 +341,21 @@ class LocalEvaluator:
             peaks = self._peaks(site)  # bound and estimate follow from them
             admission = site.remembered_admission(task)
             if admission is None:
+                check_imports(task)
                 with logged("admission", task, site.spec.id) as ended:
                     meter = site.load_meter()
                     site.judge.facts()
                     admission = self._admitted_within_memory(task, site, peaks)
-                    ended("admitted" if admission.admitted else "refused")
-                site.remember_admission(task, admission, meter.load())
+                    site.remember_admission(task, admission, meter.load())
+                    outcome = "admitted" if admission.admitted else "refused"
+                    kept = "kept for later calls" if site.keeps_admission(task) else "not kept"
+                    ended(f"{outcome}, {kept}")
             elif admission.admitted and not site.baselines.knows(task.digest):
-                admission = checked_admission(site, task, admission)
-            said = site.baselines.warnings(task.digest)
+                with logged("look at the baselines", task, site.spec.id) as ended:
+                    admission = checked_admission(site, task, admission)
+                    ended("done")
+            is_timed = any(w.baselines for w in admission.workloads)
+            said = site.baselines.warnings(task.digest) if is_timed else ()
             return dataclasses.replace(admission, warnings=(*admission.warnings, *said))
 
     def _admitted_within_memory(self, task: Task, site: DeviceSite, peaks: Peaks) -> Admission:
@@ -364,6 +385,7 @@ class LocalEvaluator:
             peaks = site.remembered_peaks()
             if peaks is None:
                 self._judges.wait()  # imports would take cores from what is measured
+                _log.info("measuring the peaks of %s, for up to a minute", site.spec.id)
                 with site.lock.exclusive():
                     peaks = measure_peaks(site)
             site.remember_peaks(peaks)

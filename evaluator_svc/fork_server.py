@@ -3,8 +3,8 @@
 Builders, inspectors and runners come from it where bubblewrap is not in force: their imports take
 longer than most candidates' work, a fork milliseconds. Another one, with torch, forks the runners
 of plans with library calls, and the processes of foreign kernels. A third one forks judges alone,
-which share no layout of memory with what runs candidates. A fork does not survive an open device,
-nor threads: there is neither.
+which share no layout of memory with what runs candidates, and a fourth one the trials of exported
+files. A fork survives neither an open device nor threads: there are none.
 Meets no candidate and no task; what it forks does.
 """
 
@@ -24,6 +24,7 @@ from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
     BUILDER,
+    EXPORTED_FORM,
     FOREIGN,
     INSPECTOR,
     JUDGE,
@@ -45,13 +46,13 @@ from evaluator_svc.processes.locked_process import (
 from evaluator_svc.sandbox.limits import end_with_parent
 
 _ENDED: Final = "ZX"
-"""States of a process that only waits to be forgotten."""
+"""States of a process that has ended: zombie and dead."""
 _END_SECONDS: Final = 0.001
 
 _DEVICE_NODES: Final = ("/dev/nvidia", "/dev/dri", "/dev/kfd", "/dev/accel")
 
 _Serve = Callable[[Conversation], None]
-"""What a process does after its fork, until its end."""
+"""The function that a process runs after its fork, until its end."""
 
 
 def _import_builder(_start: ForkServerStart) -> _Serve:
@@ -81,11 +82,19 @@ def _import_foreign(_start: ForkServerStart) -> _Serve:
 
 
 def _import_judge(start: ForkServerStart) -> _Serve:
-    from evaluator_svc.judge.imports import import_ahead
     from evaluator_svc.judge.work import serve_judge
 
-    import_ahead(with_compiler=start.with_compiler)
+    if start.with_compiler:
+        from evaluator_svc.judge.imports import import_compiler
+
+        import_compiler()
     return serve_judge
+
+
+def _import_exported_form(_start: ForkServerStart) -> _Serve:
+    from evaluator_svc.exported_form.process import serve
+
+    return serve
 
 
 _IMPORTS: Final[Mapping[str, Callable[[ForkServerStart], _Serve]]] = {
@@ -94,6 +103,7 @@ _IMPORTS: Final[Mapping[str, Callable[[ForkServerStart], _Serve]]] = {
     RUNNER: _import_runner,
     FOREIGN: _import_foreign,
     JUDGE: _import_judge,
+    EXPORTED_FORM: _import_exported_form,
 }
 
 _WITH_PROGRAMS: Final = set[int]()
@@ -105,9 +115,11 @@ def main() -> None:
     conversation = connect()
     end_with_parent()
     start: ForkServerStart = conversation.receive(ForkServerStart).message
+    gc.disable()  # modules stay: looking for garbage among them takes a tenth of the imports
     kinds = {module: _IMPORTS[module](start) for module in start.modules}
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page it touches
+    gc.enable()
     torch = sys.modules.get("torch")
     ready = ForkServerReady(
         torch_version="" if torch is None else torch.__version__,

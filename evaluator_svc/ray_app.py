@@ -55,8 +55,8 @@ class DeviceClass:
         """
         if not 0 <= self.min_replicas <= self.max_replicas or self.max_replicas < 1:
             raise InvalidArgumentError(
-                f"{self.min_replicas} to {self.max_replicas} replicas: expected at least one, and "
-                "no more at least than at most",
+                f"{self.min_replicas} to {self.max_replicas} replicas: expected 1 or more, and "
+                "min_replicas <= max_replicas",
                 field="replicas",
             )
 

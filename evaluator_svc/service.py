@@ -22,6 +22,7 @@ from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2_grpc as pb2_grpc
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Evaluator
+from kernel_foundry.rpc.field_paths import fields_within
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field, to_message
 
@@ -67,7 +68,8 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
         self, request: pb2.EvaluateForeignRequest, context: _Context
     ) -> pb2.EvaluateForeignResponse:
         asked = read_field(ForeignRequest, request, "request")
-        evaluation = await self._evaluator.evaluate_foreign(asked)
+        with fields_within("request"):
+            evaluation = await self._evaluator.evaluate_foreign(asked)
         return build(pb2.EvaluateForeignResponse, evaluation=evaluation)
 
     async def SweepKernel(
@@ -80,18 +82,22 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
             return
         asked = read_field(SweepRequest, request, "request")
         # Closed when the caller goes away, so that the sweep ends too.
-        async with aclosing(self._evaluator.sweep(asked)) as results:
-            async for result in results:
-                yield build(pb2.SweepKernelResponse, result=result)
+        with fields_within("request"):
+            async with aclosing(self._evaluator.sweep(asked)) as results:
+                async for result in results:
+                    yield build(pb2.SweepKernelResponse, result=result)
 
     async def _evaluation(self, request: pb2.EvaluateKernelRequest) -> Evaluation:
         try:
             _read_text(request)
         except ExtractionError as error:
-            task = read_field(Task, request.request, "task")
+            with fields_within("request"):
+                task = read_field(Task, request.request, "task")
             digest, device = content_digest(request.text), request.request.device
             return unreadable_candidate(digest, error.message, task, device)
-        return await self._evaluator.evaluate(read_field(EvaluationRequest, request, "request"))
+        asked = read_field(EvaluationRequest, request, "request")
+        with fields_within("request"):
+            return await self._evaluator.evaluate(asked)
 
     async def ProbeHost(
         self, request: pb2.ProbeHostRequest, context: _Context

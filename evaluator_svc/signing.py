@@ -31,11 +31,7 @@ _CACHE_KEY_USE: Final = b"kernel-foundry cache 1"
 
 
 class Signer:
-    """Signs verdicts; the key is read, or created, when it is first needed.
-
-    Args:
-        key_file: Where the key is kept.
-    """
+    """Signs verdicts; the key is read, or created, when it is first needed."""
 
     def __init__(self, key_file: Path) -> None:
         self._key_file = key_file

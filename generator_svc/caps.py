@@ -1,7 +1,7 @@
 """Hard caps on money, tokens and requests a minute, which count calls still in flight.
 
-Each call's maximum cost is reserved first. What a provider bills for an answer that never came
-whole is not known here: its prompt is counted, what the model may have written is not.
+Each call's maximum cost is reserved first. Of a call without a complete answer only the prompt is
+counted: what the provider bills for the rest is not known here.
 """
 
 import asyncio
@@ -43,9 +43,9 @@ NOTHING: Final = Spending(cost_usd=0.0, tokens=0)
 class Reservations:
     """Refuses calls that could exceed a run's caps.
 
-    What a run has spent comes with every request; what its calls in flight may yet cost is
-    kept here, so that several at once cannot exceed a cap together. What ended in between is
-    kept, too: the caller's sum may have been taken before.
+    Every request says what the run has spent. This class adds what calls in flight may still cost,
+    so that several at once cannot exceed a cap together, and what calls cost that ended since the
+    caller took its sum.
     """
 
     def __init__(self) -> None:
@@ -58,19 +58,19 @@ class Reservations:
     async def hold(
         self, run: str, caps: BudgetCaps, spent: Spending, *sizes: Spending
     ) -> AsyncIterator["Reservation"]:
-        """Hold what one call may cost for its time; it settles what it really took.
+        """Reserve the maximum cost of one call while it lasts; `settle` counts the real one.
 
-        Waits while only calls in flight leave no room: most take far less than they may.
+        Waits while only calls in flight leave no room, since most take far less than their maximum.
 
         Args:
-            run: Of the call.
-            caps: Of the run.
-            spent: By the run, as far as the caller knows.
-            sizes: What the call may cost at most, one for each way to make it, the dearest
-                first: the first that what is spent allows is held.
+            run: The call's run.
+            caps: The run's caps.
+            spent: The run's spending as far as the caller knows.
+            sizes: Maximum costs, one for each way to make the call, the dearest first. The first
+                one that the caps leave room for is reserved.
 
         Raises:
-            LlmQuotaError: a cap is reached, or what is spent allows no size.
+            LlmQuotaError: a cap is reached, or leaves room for none of `sizes`.
         """
         while (size := self._fitting(run, caps, spent, sizes)) is None:
             await self._freed.wait()
@@ -86,11 +86,11 @@ class Reservations:
             self._freed = asyncio.Event()
 
     def forget(self, run: str) -> None:
-        """Forget what is known of a run: a new one of its name starts from nothing."""
+        """Forget a run's spending: a new run of its name starts from nothing."""
         self._known.pop(run, None)
 
     def lost(self, run: str, spending: Spending) -> None:
-        """Count what was sent in vain: an attempt without an answer, which may be billed."""
+        """Count the prompt of an attempt without an answer, which may be billed."""
         self._known[run] += spending
 
     def _fitting(
@@ -120,12 +120,12 @@ class Reservations:
 
 
 class Reservation:
-    """What one call may cost, held until it has ended.
+    """The reserved maximum cost of one call.
 
     Args:
-        reservations: Holds it.
-        run: Of the call.
-        size: Which of the sizes asked for is held, from 0.
+        reservations: Where it is reserved.
+        run: The call's run.
+        size: Index of the reserved one among the `sizes` of `Reservations.hold`.
     """
 
     def __init__(self, reservations: Reservations, run: str, size: int) -> None:
@@ -134,23 +134,23 @@ class Reservation:
         self.size = size
 
     def settle(self, actual: Spending) -> None:
-        """Count what the call took; it counts from now on, whatever callers know."""
+        """Count the call's real cost from now on, whatever sum callers know."""
         self._reservations._known[self._run] += actual
 
 
 _WINDOW_SECONDS: Final = 61.0
-"""A second more than a minute: on their way requests may come closer than they left."""
+"""A second more than a minute, since requests may arrive closer together than they left."""
 
 
 @dataclass(slots=True)
 class _Window:
     sent_s: deque[float] = field(default_factory=deque)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Who waits holds it, so that requests leave in the order in which they came."""
+    """Held by the request that waits, so that requests leave in the order in which they came."""
 
 
 class RequestRate:
-    """Holds requests back so that no minute has more of a run's than its cap allows.
+    """Holds requests back so that a run makes no more of them in any minute than its cap allows.
 
     Args:
         clock: Seconds; rises.
@@ -233,10 +233,10 @@ def expected_spending(
 
 
 def counted(reply: ModelReply, facts: ModelFacts, messages: tuple[ChatMessage, ...]) -> ModelReply:
-    """Return `reply` with an estimate from above of what its provider did not say it took.
+    """Return `reply` with an upper estimate of usage that its provider did not report.
 
-    Else no cap would hold where a server counts no tokens, or calls the model by a name that the
-    cost table lacks.
+    Otherwise caps would not hold with a server that counts no tokens, or with a model's name that
+    the cost table lacks.
     """
     usage = reply.usage
     is_silent = not usage.input_tokens and not usage.output_tokens

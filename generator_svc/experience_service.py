@@ -10,6 +10,7 @@ from kernel_foundry.domain.lesson import Lesson, LessonQuery
 from kernel_foundry.generator.v1 import experience_service_pb2 as pb2
 from kernel_foundry.generator.v1 import experience_service_pb2_grpc as pb2_grpc
 from kernel_foundry.ports import Experience
+from kernel_foundry.rpc.page_size import page_size
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
@@ -17,6 +18,8 @@ _Context = ServicerContext[Any, Any]
 
 _MAX_PAGE: Final = 1_000
 """Lessons of a page: each has a few kilobytes."""
+_HITS: Final = 20
+"""Of a search that does not say how many."""
 
 
 class ExperienceServicer(pb2_grpc.ExperienceServiceServicer):
@@ -28,7 +31,7 @@ class ExperienceServicer(pb2_grpc.ExperienceServiceServicer):
     async def ListLessons(
         self, request: pb2.ListLessonsRequest, context: _Context
     ) -> pb2.ListLessonsResponse:
-        limit = min(request.page_size, _MAX_PAGE)
+        limit = page_size(request.page_size, "page_size", most=_MAX_PAGE)
         lessons = await self._experience.lessons(after=request.after, limit=limit)
         return build(pb2.ListLessonsResponse, lessons=lessons)
 
@@ -36,7 +39,8 @@ class ExperienceServicer(pb2_grpc.ExperienceServiceServicer):
         self, request: pb2.SearchLessonsRequest, context: _Context
     ) -> pb2.SearchLessonsResponse:
         query = read_field(LessonQuery, request, "query")
-        hits = await self._experience.search(query, limit=min(request.limit, _MAX_PAGE))
+        limit = page_size(request.limit, "limit", most=_MAX_PAGE, default=_HITS)
+        hits = await self._experience.search(query, limit=limit)
         return build(pb2.SearchLessonsResponse, hits=hits)
 
     async def AddLesson(

@@ -15,7 +15,7 @@ from generator_svc.effective_operator import effective_operator
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experts import EXPERTS, GENERAL, Expert, expert_of
-from generator_svc.learning import NO_GUIDANCE, Guidance, Learner, proposal_row
+from generator_svc.learning import NO_CONTEXT, Learner, PromptContext, proposal_row
 from generator_svc.ledger import RunLedger
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
@@ -47,15 +47,16 @@ from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnavailableError
+from kernel_foundry.plan import allowed_library_ops
 
 _MAX_ATTEMPTS = 2
 """The first reply, and one more after a reply without a whole candidate."""
 
 _MAX_REPEATED_REPLY_CHARS = 6_000
-"""How much of a useless reply is sent back with the request to do better."""
+"""Characters of an unusable reply that are sent back with the second request."""
 
 _JUDGED_RECALLED = 500
-"""Newest verdicts of earlier runs that the choice of models starts from."""
+"""Newest verdicts of earlier runs from which the choice of models starts."""
 
 
 class LocalGenerator:
@@ -63,7 +64,7 @@ class LocalGenerator:
 
     Args:
         models: Every model that can be reached.
-        store: What is remembered of runs and learnt from them; closed with the generator.
+        store: Runs and the lessons from them; closed with the generator.
         exchanges: Where every exchange is stored.
         library: Lessons; on the same store.
         prompts: Writes the prompts.
@@ -101,18 +102,18 @@ class LocalGenerator:
         if mechanisms.EXPERTS not in request.without:
             expert = expert_of(request.selection.island)
         question = await self._question(request, expert)
-        guidance = NO_GUIDANCE
+        context = NO_CONTEXT
         if question.models[0] != RECIPES:  # which reads no prompts
-            guidance = await self._learner.guidance(request, expert)
+            context = await self._learner.context(request, expert)
         max_chars = await self._most_chars(question)
         with self._in_flight.prompt(
             request.run,
             lambda rivals: self._prompts.write(
                 request,
                 expert=expert,
-                lessons=guidance.lessons,
-                sections=guidance.sections,
-                siblings=guidance.siblings,
+                lessons=context.lessons,
+                sections=context.sections,
+                siblings=context.siblings,
                 rivals=rivals,
                 max_chars=max_chars,
             ),
@@ -122,7 +123,7 @@ class LocalGenerator:
             except LlmUnavailableError:
                 await self._credit(request.run, question.models[0], answered=False)
                 raise
-        await self._remember(request, expert, guidance, written, proposal, idea_of(text))
+        await self._remember(request, expert, context, written, proposal, idea_of(text))
         if proposal.usage[-1].model != question.models[0]:
             await self._credit(request.run, question.models[0], answered=False)
         unreported = tuple(self._unreported.pop(request.run, ()))
@@ -151,7 +152,7 @@ class LocalGenerator:
     async def rename_run(self, run: str, new_name: str) -> None:
         """See `ports.Generator.rename_run`."""
         check_run(run)
-        check_run(new_name)
+        check_run(new_name, "new_name")
         await self._ledger.rename(run, new_name)
         self._unreported.pop(run, None)
         self._client.forget_run(run)
@@ -252,16 +253,16 @@ class LocalGenerator:
         self,
         request: ProposalRequest,
         expert: Expert,
-        guidance: Guidance,
+        context: PromptContext,
         written: WrittenPrompt,
         proposal: Proposal,
         idea: str,
     ) -> None:
         if not set(SECTION_NAMES).isdisjoint(written.cut):
             # Do not credit truncated guidance.
-            guidance = replace(guidance, sections_id=None, is_evolved=False)
+            context = replace(context, sections_id=None, is_evolved=False)
         acted = written.mechanisms
-        if guidance.is_evolved:
+        if context.is_evolved:
             acted = (*acted, mechanisms.META_PROMPTS)
         if proposal.usage[-1].model == RECIPES:  # which go by the selection alone
             by_selection = (mechanisms.INSPIRATIONS, mechanisms.DIRECTION)
@@ -270,7 +271,7 @@ class LocalGenerator:
             request,
             effective_operator(request.selection),
             expert,
-            guidance,
+            context,
             shown=written.shown,
             mechanisms=acted,
             model=proposal.usage[-1].model,
@@ -315,5 +316,6 @@ def _assignment(request: ProposalRequest) -> str:
             selection=selection,
             language=request.admission.device.language,
             seed=request.seed,
+            library_ops=allowed_library_ops(request.task, request.admission),
         )
     )

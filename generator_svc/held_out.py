@@ -1,7 +1,7 @@
-"""What of a task its writers must not see, and texts without it.
+"""Removes held-out workloads from the texts that models see.
 
-Held-out workloads judge whether a candidate is right on sizes that nobody tuned for. Their names,
-and sizes that only they have, are taken out of every text that could tell them.
+Held-out workloads show whether a candidate is right on sizes that nobody tuned for. So their names,
+and sizes that only they have, are removed from every text that could reveal them.
 """
 
 import math
@@ -19,20 +19,20 @@ from kernel_foundry.domain.task import Task
 HIDDEN_NAME: Final = "(a workload that is not shown)"
 _HIDDEN_NUMBER: Final = "…"
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.ASCII)
-"""A number that is no part of a name such as `out0` or `float32`."""
+"""A number that is not part of a name such as `out0` or `float32`."""
 _LEAST_SECRET_SIZE: Final = 10
-"""Smaller numbers stand in every text for something else."""
-_TELLING_NOTHING: Final = ("share", "factor", "over", "seconds")
-"""Words in names of numbers that are ratios or limits of ours: no size follows from them."""
+"""Smaller numbers appear in every text with other meanings."""
+_REVEALING_NOTHING: Final = ("share", "factor", "over", "seconds")
+"""Words in the names of figures that are ratios or limits of ours: no size follows from them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOut:
-    """Names and sizes of the workloads that are held out."""
+    """Names and sizes of the held-out workloads."""
 
     names: tuple[str, ...]
     sizes: frozenset[int]
-    """Those that no workload has that is shown."""
+    """Sizes that no shown workload has."""
 
     def without_names(self, text: str) -> str:
         """Return `text` with a note in place of each hidden workload's name."""
@@ -42,7 +42,7 @@ class HeldOut:
 
     def without_sizes(self, text: str) -> str:
         """Return `text` without names, and without numbers that only hidden workloads have."""
-        # As text: numbers of thousands of digits, in a log for instance, are none of Python's.
+        # Compared as text: Python refuses to convert numbers of thousands of digits, as in a log.
         hidden_sizes = {str(size) for size in self.sizes}
 
         def shown(found: re.Match[str]) -> str:
@@ -53,12 +53,12 @@ class HeldOut:
         return _NUMBER.sub(shown, self.without_names(text))
 
     def redacted(self, findings: Iterable[Finding], evaluation: Evaluation) -> tuple[Finding, ...]:
-        """Return findings as writers may see them.
+        """Return findings without held-out names and sizes.
 
         Args:
-            findings: As the evaluator made them, all or some of `evaluation`.
-            evaluation: Where they come from. When a hidden workload brought them about, no
-                number of theirs is shown from which a size could follow.
+            findings: All or some findings of `evaluation`.
+            evaluation: The verdict. If a held-out workload failed it, the findings lose every
+                number from which a size could follow.
         """
         is_of_hidden = _failed_hidden(evaluation)
         return tuple(self._finding(finding, is_of_hidden=is_of_hidden) for finding in findings)
@@ -70,7 +70,7 @@ class HeldOut:
         evidence = tuple(e for e in finding.evidence if e.value not in self.sizes)
         if is_of_hidden or names_hidden:
             message = _NUMBER.sub(_HIDDEN_NUMBER, message)
-            evidence = tuple(e for e in evidence if _tells_nothing(e))
+            evidence = tuple(e for e in evidence if _reveals_nothing(e))
         return Finding(
             kind=finding.kind,
             severity=finding.severity,
@@ -82,11 +82,11 @@ class HeldOut:
 
 
 def held_out_of(task: Task, admission: Admission) -> HeldOut:
-    """Return what must not be shown of `task`."""
+    """Return the held-out names and sizes of `task`."""
     hidden = [w for w in admission.workloads if w.held_out]
     shown = [w for w in admission.workloads if not w.held_out]
     names = {w.name for w in task.workloads if w.held_out} | {w.workload for w in hidden}
-    # Halves and doubles of what is shown are no secret, and numbers of many other things.
+    # Halves and doubles of shown sizes (spare workloads) are no secret.
     sizes = _sizes([w for w in hidden if not w.is_spare]) | {
         s.value for w in task.workloads if w.held_out for s in w.sizes
     }
@@ -99,10 +99,10 @@ def held_out_of(task: Task, admission: Admission) -> HeldOut:
 
 
 def _failed_hidden(evaluation: Evaluation) -> bool:
-    """Return whether a hidden workload showed the results to be wrong, by whatever check.
+    """Return whether a held-out workload showed that the results are wrong, by any check.
 
-    Workloads are judged one by one and the first wrong one ends it, so findings about values
-    are then all of the hidden one.
+    Workloads are judged one by one and the first wrong one ends the evaluation, so all findings
+    about values are then about that workload.
     """
     failed = {c.workload for c in evaluation.checks if c.result is CheckResult.FAILED}
     return not evaluation.passed and any(
@@ -123,5 +123,5 @@ def _sizes(workloads: list[WorkloadAdmission]) -> set[int]:
     return {number for shape in shapes for number in (*shape, math.prod(shape))}
 
 
-def _tells_nothing(evidence: Figure) -> bool:
-    return any(word in evidence.name for word in _TELLING_NOTHING)
+def _reveals_nothing(evidence: Figure) -> bool:
+    return any(word in evidence.name for word in _REVEALING_NOTHING)

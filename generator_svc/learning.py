@@ -1,4 +1,4 @@
-"""What a generator learns from verdicts: lessons, guidance in prompts, which model pays.
+"""Learns from verdicts: lessons, guidance in prompts, and which model pays.
 
 Each part has its own package; this file asks them before a proposal and reports to them after its
 verdict. A proposal waits for lessons and guidance, but not for the evolution of guidance.
@@ -58,8 +58,8 @@ AskForText = Callable[[ProposalRequest, tuple[ChatMessage, ...]], Awaitable[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guidance:
-    """What a prompt gets besides the request."""
+class PromptContext:
+    """The parts of a prompt that were learnt: lessons, guidance, and earlier children."""
 
     lessons: tuple[Lesson, ...] = ()
     sections: Sections | None = None
@@ -68,10 +68,10 @@ class Guidance:
     is_evolved: bool = False
     """Whether a model edited the sections."""
     siblings: tuple[Sibling, ...] = ()
-    """What was made of the same parent before, the oldest first."""
+    """Earlier children of the same parent, the oldest first."""
 
 
-NO_GUIDANCE: Final = Guidance()
+NO_CONTEXT: Final = PromptContext()
 
 
 class Learner:
@@ -102,7 +102,7 @@ class Learner:
         self._records: dict[Language, deque[PromptRecord]] = {}
         self._background: set[asyncio.Task[object]] = set()
 
-    async def guidance(self, request: ProposalRequest, expert: Expert) -> Guidance:
+    async def context(self, request: ProposalRequest, expert: Expert) -> PromptContext:
         """Return lessons, siblings and sections for a prompt, as far as they are switched on."""
         lessons: tuple[Lesson, ...] = ()
         if EXPERIENCE not in request.without and LESSONS not in request.without:
@@ -117,14 +117,14 @@ class Learner:
             )[:LESSONS_SHOWN]
         siblings = () if SIBLINGS in request.without else await self._siblings(request)
         if META_PROMPTS in request.without:
-            return Guidance(lessons=lessons, siblings=siblings)
+            return PromptContext(lessons=lessons, siblings=siblings)
         chosen = await self._meta_prompts.choose(
             run=request.run,
             language=request.admission.device.language,
             sequence=request.selection.sequence,
             seed=request.seed,
         )
-        return Guidance(
+        return PromptContext(
             lessons=lessons,
             sections=chosen.sections,
             sections_id=chosen.id,
@@ -184,10 +184,11 @@ class Learner:
         )
 
     async def close(self) -> None:
-        """Stop background work; each piece of it is stored whole or not at all."""
+        """Stop background work, each piece of it stored whole or not at all; close the library."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        await self._library.close()
 
     async def _learn_lessons(
         self, outcome: ProposalOutcome, row: ProposalRow, request: ProposalRequest | None
@@ -253,7 +254,7 @@ def proposal_row(
     request: ProposalRequest,
     operator: Operator,
     expert: Expert,
-    guidance: Guidance,
+    context: PromptContext,
     *,
     shown: tuple[Lesson, ...],
     mechanisms: tuple[str, ...],
@@ -276,7 +277,7 @@ def proposal_row(
         mechanisms=mechanisms,
         candidate=candidate,
         idea=idea,
-        sections=guidance.sections_id,
+        sections=context.sections_id,
         parent=parent.candidate.digest if parent else "",
         parent_fitness=parent.fitness if parent else None,
         parent_speedup=parent.evaluation.speedup if parent else None,

@@ -52,12 +52,7 @@ class RequestCounter:
 
 
 class RunLedger:
-    """The ledger of all runs of a generator.
-
-    Args:
-        store: Rows.
-        log: Files.
-    """
+    """The ledger of all runs of a generator."""
 
     def __init__(self, store: GeneratorStore, log: ExchangeLog) -> None:
         self._store = store

@@ -20,23 +20,24 @@ from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.domain.verdict_limits import MOST_FITNESS
 
 EVALUATION_USD: Final = 0.001
-"""What judging a proposal costs anyhow: a second of a rented GPU. Keeps free models finite."""
+"""Cost of judging a proposal: a second of a rented GPU. It keeps the gain per dollar of free models
+finite."""
 
 _DECAY: Final = 0.99
-"""Weight of an outcome against the next one: about the last 100 count."""
+"""Weight of an outcome relative to the next one: about the last 100 count."""
 
 _OTHER_RUN: Final = 0.3
-"""Weight of another run's outcome: its task was another, its models the same."""
+"""Weight of an outcome of another run, which had another task."""
 
 _KEPT: Final = 500
-"""Outcomes that are looked at; older ones weigh nothing."""
+"""Newest outcomes that are used; older ones would have no weight."""
 
-_PRIOR_PULLS: Final = (2.0, 25.0)
-"""Least and most outcomes that the average model's past counts for in each model's posterior."""
+_PRIOR_OUTCOMES: Final = (2.0, 25.0)
+"""Fewest and most outcomes of the average model that the prior of each model is worth."""
 
 
 class ModelChooser(Protocol):
-    """Chooses a model for a proposal, and learns from what came of it."""
+    """Chooses a model for a proposal, and learns from the proposal's outcome."""
 
     def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
         """Return one of `models`, by its bare name; the same state gets the same answer."""
@@ -45,11 +46,11 @@ class ModelChooser(Protocol):
     def credit(
         self, model: str, *, run: str, gain: float, usd: float, answered: bool = True
     ) -> None:
-        """Learn what asking `model` once brought.
+        """Learn from the outcome of one proposal of `model`.
 
         Args:
-            model: The one asked.
-            run: Of the proposal.
+            model: Its bare name.
+            run: The proposal's run.
             gain: Fitness gained over the parent, 0 when worse or failed; of a seed its fitness.
             usd: What the proposal cost.
             answered: False when the model gave no reply at all.
@@ -81,7 +82,7 @@ def _parts(entry: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutcome:
-    """What one proposal of a model brought; see `ModelChooser.credit`."""
+    """The outcome of one proposal of a model; see `ModelChooser.credit`."""
 
     model: str
     gain: float
@@ -173,12 +174,12 @@ def _draw(record: _Record, average: _Record, rng: random.Random) -> float:
     The unit of gain is the same for all models, so it is left out of the comparison.
     """
     unit = average.gain / average.wins if average.wins else 1.0
-    # The average model's rate, and never none: what has not gained yet may.
+    # The average model's rate, always above 0: a model that has not gained yet may.
     rate = (average.gain / unit + 1.0) / (average.answers + 2.0)
-    least, most = _PRIOR_PULLS
-    prior_pulls = min(max(1.0 / rate, least), most)
-    shape = rate * prior_pulls + record.gain / unit
-    gain_rate = rng.gammavariate(shape, 1.0 / (prior_pulls + record.answers))
+    least, most = _PRIOR_OUTCOMES
+    prior_outcomes = min(max(1.0 / rate, least), most)
+    shape = rate * prior_outcomes + record.gain / unit
+    gain_rate = rng.gammavariate(shape, 1.0 / (prior_outcomes + record.answers))
     usual_usd = (average.usd + EVALUATION_USD) / (average.answers + 1.0)
     usd = (record.usd + usual_usd) / (record.answers + 1.0)
     # Most models answer most of the time.

@@ -23,14 +23,14 @@ from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpos
 from kernel_foundry.domain.request import BudgetCaps
 
 _MAX_OUTPUT_TOKENS: Final = 32_768
-"""Output limit of a reply; a model's own lower limit wins."""
-"""Room for a reasoning model to think and then write two blocks."""
+"""Output limit of a reply, unless the model's own is lower: room for a reasoning model to think and
+then write two blocks."""
 
 _LEAST_OUTPUT_TOKENS = 8_192
 """A lower limit would mostly buy replies that are cut off."""
 
 _Facts = tuple[tuple[str, ModelFacts], ...]
-"""What is known of each model of a question, by its name."""
+"""The facts about each model of a question, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

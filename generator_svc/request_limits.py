@@ -110,9 +110,9 @@ def check_outcome(outcome: ProposalOutcome) -> None:
     check_verdict(outcome.candidate, outcome.evaluation)
 
 
-def check_run(run: str) -> None:
+def check_run(run: str, field: str = "run") -> None:
     """Refuse a name that no run has; raises as `check_request`."""
-    _check_name(run, "run")
+    _check_name(run, field)
 
 
 def _check_name(name: str, field: str) -> None:

@@ -11,6 +11,8 @@ from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1 import generator_service_pb2_grpc as pb2_grpc
 from kernel_foundry.ports import Generator
+from kernel_foundry.rpc.field_paths import fields_within
+from kernel_foundry.rpc.page_size import page_size
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
@@ -30,13 +32,16 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
         self, request: pb2.ProposeCandidateRequest, context: _Context
     ) -> pb2.ProposeCandidateResponse:
         asked = read_field(ProposalRequest, request, "request")
-        proposal = await self._generator.propose(asked)
+        with fields_within("request"):
+            proposal = await self._generator.propose(asked)
         return build(pb2.ProposeCandidateResponse, proposal=proposal)
 
     async def ReportOutcome(
         self, request: pb2.ReportOutcomeRequest, context: _Context
     ) -> pb2.ReportOutcomeResponse:
-        await self._generator.report(read_field(ProposalOutcome, request, "outcome"))
+        outcome = read_field(ProposalOutcome, request, "outcome")
+        with fields_within("outcome"):
+            await self._generator.report(outcome)
         return pb2.ReportOutcomeResponse()
 
     async def GetRunAccount(
@@ -60,7 +65,7 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
     async def ListExchanges(
         self, request: pb2.ListExchangesRequest, context: _Context
     ) -> pb2.ListExchangesResponse:
-        limit = min(request.page_size, _MAX_PAGE)
+        limit = page_size(request.page_size, "page_size", most=_MAX_PAGE)
         found = await self._generator.exchanges(request.run, after=request.after, limit=limit)
         return build(pb2.ListExchangesResponse, exchanges=found)
 

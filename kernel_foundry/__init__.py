@@ -1,7 +1,7 @@
 """Kernel Foundry: finds the fastest correct kernel for a PyTorch operator, on GPUs and CPUs.
 
-The names here are those of the Python SDK that most programs need; each is loaded when it is first
-used.
+The names here are those of the Python SDK that most programs need, with the errors that they may
+meet; each is loaded when it is first used.
 """
 
 import importlib
@@ -9,14 +9,28 @@ import os
 from typing import Any
 
 _MODULES = {
+    "AlreadyExistsError": "errors",
+    "BackendUnavailableError": "errors",
     "Budget": "sdk.loop.budget",
     "EliteNotFoundError": "errors",
     "EvaluationView": "sdk.notebook.evaluation_view",
     "Event": "sdk.loop.progress",
     "Foundry": "sdk.client",
+    "FoundryClosedError": "errors",
     "InvalidArgumentError": "errors",
+    "IsolationUnavailableError": "errors",
     "KernelFoundryError": "errors",
+    "LlmConfigurationError": "errors",
+    "LlmQuotaError": "errors",
+    "LlmUnavailableError": "errors",
+    "QuotaExceededError": "errors",
+    "RunHeldError": "errors",
+    "RunNotFoundError": "errors",
+    "ServiceUnavailableError": "errors",
+    "StoreUnavailableError": "errors",
     "Targets": "sdk.services",
+    "TaskBeyondModelsError": "errors",
+    "TaskInvalidError": "errors",
     "TaskRefusedError": "errors",
     "VerdictEvent": "sdk.loop.progress",
     "connect": "sdk.client",

@@ -58,10 +58,16 @@ class InvalidArgumentError(KernelFoundryError):
 
 
 class TaskInvalidError(KernelFoundryError):
-    """A task file that is not a valid task: no `Model`, a reference that raises, an unknown key."""
+    """A task file that is not a valid task: no `Model`, a reference that raises, an unknown key.
+
+    `metadata["field"]` is "task" where nothing else is said.
+    """
 
     code = StatusCode.INVALID_ARGUMENT
     reason = "TASK_INVALID"
+
+    def __init__(self, message: str, **metadata: str) -> None:
+        super().__init__(message, **({"field": "task"} | metadata))
 
 
 class RunNotFoundError(KernelFoundryError):
@@ -150,6 +156,13 @@ class DeviceDriverError(KernelFoundryError):
     """A device's driver refused a call of ours, for another reason than want of memory."""
 
     reason = "DEVICE_DRIVER"
+
+
+class FoundryClosedError(KernelFoundryError):
+    """A `Foundry` that was closed is used again; connect once more."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "FOUNDRY_CLOSED"
 
 
 class ShuttingDownError(KernelFoundryError):

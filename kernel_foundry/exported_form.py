@@ -45,6 +45,10 @@ class FormRequest:
     """The task's own check, a function of the reference's text; empty: there is none."""
     compare: bool = True
     """Whether outputs are compared with the reference's by elements."""
+    backward: tuple[FormWorkload, ...] = ()
+    """That its backward pass is tried on."""
+    is_backward_scaled: bool = True
+    """As `is_scaled`, of gradients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,5 +83,8 @@ class FormReport:
     results: tuple[FormResult, ...]
     mechanisms: tuple[str, ...]
     """What locked its process in."""
+    backward: tuple[FormResult, ...] = ()
+    """Of its backward pass: a call is autograd's, without the forward pass before it. So is that of
+    the reference's module."""
     missing: tuple[str, ...] = ()
     """What could not be had of it, each with its reason."""

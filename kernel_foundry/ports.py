@@ -1,4 +1,4 @@
-"""The services as callers see them; local objects and gRPC clients both are one.
+"""The services as protocols; local objects and gRPC clients both implement them.
 
 Methods raise `KernelFoundryError`s for our own failures; a candidate's failure is data.
 """
@@ -90,7 +90,7 @@ class Evaluator(Protocol):
         ...
 
     async def probe(self, device: str = "") -> tuple[Probe, ...]:
-        """Try what must work and what must not on the evaluator's host: device, clock, sandbox.
+        """Test the evaluator's host: device, clock, and that the sandbox refuses what it must.
 
         Raises:
             BackendUnavailableError: no such device here.
@@ -104,9 +104,10 @@ class Evaluator(Protocol):
 
 
 class Archive(Protocol):
-    """Remembers what worked where and says what to try next.
+    """Stores evaluations, and selects the parts of the next proposal.
 
-    Where a run is named, "" names the newest; `RunNotFoundError` says that there is none.
+    For methods that read, "" names the newest run; `RunNotFoundError` says that there is none.
+    Those that change a run refuse "" (`InvalidArgumentError`).
     """
 
     async def create_run(self, spec: RunSpec) -> Run:
@@ -154,7 +155,7 @@ class Archive(Protocol):
     async def finish_run(
         self, name: str, state: RunState, *, holder: LeaseHolder | None = None
     ) -> Run:
-        """Record where the run stands, and free it.
+        """Record the run's state, and end its lease.
 
         Without effect for a `holder` whose run has become another loop's.
         """
@@ -179,7 +180,7 @@ class Archive(Protocol):
         ...
 
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
-        """Ask something of a run, durably; `select` heeds it from then on, and loops look for it.
+        """Steer a run, durably: `select` follows it from then on, and loops look for it.
 
         What was asked last, asked again, is the event that there is.
 
@@ -295,7 +296,7 @@ class Generator(Protocol):
         ...
 
     async def report(self, outcome: ProposalOutcome) -> None:
-        """Learn from what became of a proposal; a second report of it changes nothing.
+        """Learn from the outcome of a proposal; a second report of it changes nothing.
 
         A proposal that is not known here, as one of another service, teaches nothing.
 
@@ -305,15 +306,15 @@ class Generator(Protocol):
         ...
 
     async def account(self, run: str) -> RunAccount:
-        """Return what the run has taken so far; all zero for a run that is not known here."""
+        """Return the run's account so far; all zero for a run that is not known here."""
         ...
 
     async def forget_run(self, run: str) -> None:
-        """Remove a run's exchanges and what it took, for good; what it taught stays."""
+        """Remove a run's exchanges and account for good; its lessons and guidance stay."""
         ...
 
     async def rename_run(self, run: str, new_name: str) -> None:
-        """Keep a run's exchanges and what it took under another name.
+        """Move a run's exchanges and account to another name.
 
         Raises:
             AlreadyExistsError: something is kept under the new name.
@@ -329,7 +330,7 @@ class Generator(Protocol):
         ...
 
     async def check_models(self, models: tuple[str, ...]) -> None:
-        """Make sure that what a run may ask can be asked; costs nothing.
+        """Check that models exist and have what they need, such as a key; costs nothing.
 
         Args:
             models: As in `ProposalRequest.models`.

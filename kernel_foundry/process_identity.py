@@ -14,7 +14,7 @@ _START_FIELD: Final = 19
 
 
 def new_holder() -> LeaseHolder:
-    """Return a loop of this process, different from every other."""
+    """Return a holder for a loop of this process, with a token that no other has."""
     process_id = os.getpid()
     return LeaseHolder(
         token=uuid.uuid4().hex,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from kernel_foundry.errors import InvalidArgumentError, PackageMissingError
+from kernel_foundry.whole_file import writing
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -95,13 +96,9 @@ def _exporter(where: str) -> "SpanExporter":
 
 
 def _opened(path: Path) -> IO[str]:
-    try:
+    with writing(f"{VARIABLE}: {path}", field="traces"):
         # Whole lines: several processes may add to one file.
         return path.open("a", encoding="utf-8", buffering=1)
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{VARIABLE}: {path} cannot be written: {error.strerror}", field="traces"
-        ) from error
 
 
 class Trace:

@@ -1,10 +1,15 @@
-"""Files written whole or not at all, past whatever link may lie under their name."""
+"""Files written whole or not at all, past whatever link may lie under their name.
+
+Where a user named the file, a failure to write is theirs to hear of.
+"""
 
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from kernel_foundry.errors import InvalidArgumentError
 
 
 def replace_file(
@@ -35,6 +40,21 @@ def create_private_file(path: Path, content: bytes) -> None:
     """
     with _part(path, content, 0o600, durable=True) as part, suppress(FileExistsError):
         os.link(part, path)
+
+
+@contextmanager
+def writing(what: object, *, field: str) -> Iterator[None]:
+    """Tell the user of a failure to write `what`, which they named by the argument `field`.
+
+    Raises:
+        InvalidArgumentError: in place of an `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{what} cannot be written: {error.strerror}", field=field
+        ) from error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.measures import Measures
 
 ParameterValue = int | float | bool | str
@@ -34,6 +35,8 @@ class Variant:
     measures: Measures | None
     """None where they are not known."""
     outcome: EvaluationOutcome
+    launches: LaunchFacts | None = None
+    """None where they are not known."""
     times_ns: tuple[float, ...] = ()
     """Raw cold samples; at least one when it passed."""
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
-from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.shown_value import shown
 from kernel_foundry.whole_file import replace_file
@@ -58,6 +59,7 @@ def write_landscape(path: Path, landscape: Landscape) -> None:
             "parameters": dict(zip(names, variant.values, strict=True)),
             "measures": to_plain(variant.measures),
             "outcome": variant.outcome.name,
+            **({"launches": to_plain(variant.launches)} if variant.launches else {}),
             "times_ns": list(variant.times_ns),
         }
         for variant in landscape.variants
@@ -233,6 +235,7 @@ def _variant(line: _Line, parameters: Sequence[Parameter]) -> Variant:
         values=_values(line, parameters),
         measures=_measures(line),
         outcome=outcome,
+        launches=_launches(line),
         times_ns=times_ns,
     )
 
@@ -277,6 +280,17 @@ def _measures(line: _Line) -> Measures | None:
         if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level < LEVELS:
             line.refuse(f"measure {name} is {shown(level)}, expected 0 to {LEVELS - 1}")
     return Measures(**given)
+
+
+def _launches(line: _Line) -> LaunchFacts | None:
+    given = line.data.get("launches")
+    if given is None:
+        return None
+    try:
+        found = from_plain(LaunchFacts, given)
+    except PlainError as error:
+        line.refuse(f'"launches" must be as a verdict has them, or null: {error}')
+    return found
 
 
 def _samples(line: _Line) -> tuple[float, ...]:

@@ -39,6 +39,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import KernelFoundryError
@@ -231,19 +232,13 @@ def row_of(genome: Genome, evaluation: Evaluation) -> Row:
         "parameters": dict(genome.genes),
         "measures": asdict(evaluation.measures) if evaluation.measures is not None else None,
         "outcome": evaluation.outcome.name,
+        "launches": to_plain(evaluation.launches),
         "times_ns": [round(ns, 1) for ns in timings[0].samples_ns] if is_timed else [],
     }
 
 
 class LandscapeRecorder:
-    """Evaluates variants, several at a time, and writes their rows.
-
-    Args:
-        evaluator: Judges.
-        settings: What is recorded.
-        recipe: Writes the variants.
-        rows: Takes the rows.
-    """
+    """Evaluates variants, several at a time, and writes their rows."""
 
     def __init__(
         self, evaluator: Evaluator, settings: RecordingSettings, recipe: Recipe, rows: RecordedRows

@@ -94,6 +94,7 @@ def _result(
     sequence: int,
 ) -> Result:
     digest, parent = str(position), choice.parent or ""
+    launches = verdict.variant.launches
     return Result(
         sequence=sequence,
         digest=digest,
@@ -102,6 +103,7 @@ def _result(
         outcome=verdict.variant.outcome.value,
         fitness=verdict.fitness,
         cell=verdict.cell,
+        features=launches.features if launches else (),
         # A variant is one configuration: its parameters are what the search changes.
         has_parameters=True,
         island=archive.island_for(selection=number, parent=parent, digest=digest),

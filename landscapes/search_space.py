@@ -42,11 +42,7 @@ class LandscapeVerdict:
 
 
 class SearchSpace:
-    """A landscape made ready for many searches; nothing in it changes.
-
-    Args:
-        landscape: What was recorded.
-    """
+    """A landscape made ready for many searches; nothing in it changes."""
 
     def __init__(self, landscape: Landscape) -> None:
         self.landscape = landscape

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY
 from kernel_foundry.sdk.statistics.bootstrap import Bootstrap, estimate, share
 from landscapes.search import REACHED_SHARE, SearchResult
 from landscapes.search_space import SearchSpace
@@ -21,8 +22,8 @@ from landscapes.strategy_results import (
     StrategyResult,
 )
 
-_SUBJECT: Final = "gradient"
-"""The strategy that the others are compared with, where it is among them: it has most parts."""
+_SUBJECT: Final = DEFAULT_STRATEGY
+"""The strategy that the others are compared with, where it is among them: they have to beat it."""
 
 SearchesByStrategy = Mapping[str, Sequence[SearchResult]]
 """Searches of each strategy in the order of their seeds, which are the same for all."""

@@ -81,7 +81,7 @@ class LandscapeResult:
     """Budget of each search."""
     strategies: tuple[StrategyResult, ...]
     differences: tuple[StrategyDifference, ...]
-    """Of the first strategy, or of `gradient`, to every other."""
+    """Of the default strategy, or of the first one, to every other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ those skips into failures, for machines that must have it.
 """
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, settings
 import kernel_foundry_native as native
 from archive_svc.archive import LocalArchive
 from evaluator_svc.evaluator import LocalEvaluator
+from evaluator_svc.exported_form.start import trial_template
 from evaluator_svc.processes.judge_starter import JudgeStarter
 from tests import ray_ingress
 from tests.archive.postgres import PostgresServer, absence
@@ -61,6 +63,17 @@ settings.register_profile(
 settings.load_profile("tests")
 
 _TURNS = Turns()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage meanwhile, and look at modules and tests no more: they stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -162,20 +175,22 @@ def cache_dir(shared_dir: Path) -> Iterator[Path]:
         patch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(shared_dir / "data"))
         # Few tests are about true times, and those have a judge or an evaluator of their own.
         patch.setenv("KERNEL_FOUNDRY_BASELINES", "cuda_graph")
-        patch.setenv("KERNEL_FOUNDRY_BASELINE_SECONDS", "0.1")
-        # A processor's half a gigabyte of cache would be read before every timed call.
-        patch.setenv("KERNEL_FOUNDRY_HOST_CACHE_BYTES", str(32 << 20))
+        patch.setenv("KERNEL_FOUNDRY_BASELINE_SECONDS", "0.02")
+        patch.setenv("KERNEL_FOUNDRY_WARM_SECONDS", "0.02")
+        # Twice as much is written once for each measurement, and read before every timed call.
+        patch.setenv("KERNEL_FOUNDRY_HOST_CACHE_BYTES", str(8 << 20))
         # Caches are shared by those who have the same key.
         patch.setenv("KERNEL_FOUNDRY_KEY_FILE", str(shared_dir / "evaluator.key"))
         yield folder
 
 
 @pytest.fixture(scope="session", autouse=True)
-def judge_imports(cache_dir: Path) -> Iterator[None]:
-    """Keep what judges of the session's evaluators are forked from; it starts with the first."""
-    judges = JudgeStarter(quick_settings())
+def templates(cache_dir: Path) -> Iterator[None]:
+    """Keep what judges and trials of exported files are forked from; each starts with the first."""
+    judges, trials = JudgeStarter(quick_settings()), trial_template(quick_settings())
     yield
     judges.close()
+    trials.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,13 @@
 
 import importlib.util
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.free_port import free_port
 
 _FILE = """
 applications:
@@ -27,9 +28,7 @@ def ingress(folder: Path) -> Iterator[str]:
     """Yield the address of a running ingress, `host:port`; its applications are in `_FILE`."""
     file = folder / "applications.yaml"
     file.write_text(_FILE)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "kernel_foundry.cli", "fleet", "up", "--file", str(file)]
     with (folder / "ray.log").open("w+") as log:
         process = subprocess.Popen(

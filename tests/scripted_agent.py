@@ -18,7 +18,7 @@ def main() -> None:
     child = 0
     if behaviour in ("hang", "answer"):
         # One that would outlive its parent.
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid
     whole = home / "notes.new"
     whole.write_text("\n".join([str(Path.cwd()), str(child), *sorted(os.environ)]))
     whole.rename(notes)

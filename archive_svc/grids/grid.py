@@ -1,11 +1,10 @@
-"""The grid archive: one elite for each cell of the three measures.
+"""The grid: one elite for each cell of the three measures.
 
 Holds numbers and digests only; candidates and evaluations stay in the store.
-Source: MAP-Elites (Mouret and Clune 2015). Of a noisy objective the certain worth counts: a lucky
-measurement has a wide interval, and so does not displace an equal kernel.
+Source: MAP-Elites (Mouret and Clune 2015). The objective is noisy, so candidates compete with its
+lower bound: a lucky measurement has a wide interval, and does not displace an equal kernel.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,14 +29,16 @@ class Entry:
 
     digest: str
     sequence: int
-    """Of the evaluation that these numbers come from."""
+    """Sequence of the evaluation that these numbers come from."""
     cell: Cell
     fitness: float
-    """At the upper bound of the time: what it is worth for certain."""
+    """Fitness at the upper bound of the time, so its lower bound."""
+    features: tuple[float, ...] = ()
+    """Features of `kernel_foundry.domain.launch_facts`; empty: not known."""
 
     @property
     def rank(self) -> Rank:
-        """Sort key: the least is the best."""
+        """Sort key by which the best comes first."""
         return rank(self.fitness, self.sequence)
 
 
@@ -46,17 +47,22 @@ def entry_of(result: Result) -> Entry | None:
     if not result.passed or result.cell is None:
         return None
     return Entry(
-        digest=result.digest, sequence=result.sequence, cell=result.cell, fitness=result.fitness
+        digest=result.digest,
+        sequence=result.sequence,
+        cell=result.cell,
+        fitness=result.fitness,
+        features=result.features,
     )
 
 
-class GridArchive:
+class Grid:
     """Cells, their elites and, for re-measurement, every other correct candidate's numbers."""
 
     def __init__(self) -> None:
         self._elites: dict[Cell, Entry] = {}
         self._entries: dict[str, Entry] = {}
-        self._by_cell: defaultdict[Cell, dict[str, Entry]] = defaultdict(dict)
+        self.worth = np.zeros(CELL_COUNT)
+        """`(cell,)` fitness of each cell's elite, 0 in empty ones; only read by others."""
         self._ranked: tuple[Entry, ...] | None = None
         """The elites, best first; None after a change."""
 
@@ -67,67 +73,56 @@ class GridArchive:
         """Add a correct candidate, or replace its earlier measurement.
 
         Returns:
-            What became of it, and the fitness its cell gained (0 when it was not added).
+            Its status in the grid, and the fitness that its cell gained (0 if it is not the elite).
         """
-        previous = self._forget(entry.digest)
+        previous = self._entries.get(entry.digest)
         self._entries[entry.digest] = entry
-        self._by_cell[entry.cell][entry.digest] = entry
         if previous is not None and self._elites.get(previous.cell) is previous:
             self._refill(previous.cell)
-            now = self._elites.get(entry.cell)
-            if now is entry:
+            if self._elites.get(entry.cell) is entry:
                 return AddStatus.IMPROVE_EXISTING, max(entry.fitness - previous.fitness, 0.0)
-        return self._challenge(entry)
+        incumbent = self._elites.get(entry.cell)
+        if incumbent is not None and incumbent.rank <= entry.rank:
+            return AddStatus.NOT_ADDED, 0.0
+        self._occupy(entry.cell, entry)
+        if incumbent is None:
+            return AddStatus.NEW, entry.fitness
+        return AddStatus.IMPROVE_EXISTING, entry.fitness - incumbent.fitness
 
     def discard(self, digest: str) -> None:
         """Forget a candidate that failed when it was measured again."""
-        entry = self._forget(digest)
+        entry = self._entries.pop(digest, None)
         if entry is not None and self._elites.get(entry.cell) is entry:
             self._refill(entry.cell)
 
     def elites(self) -> tuple[Entry, ...]:
         """Return the elites, best first; of equals the one added first."""
         if self._ranked is None:
-            ranked = sorted(self._elites.values(), key=lambda e: e.rank)
-            self._ranked = tuple(ranked)
+            self._ranked = tuple(sorted(self._elites.values(), key=lambda e: e.rank))
         return self._ranked
 
     @property
     def best(self) -> Entry | None:
         """The elite with the highest fitness, or None."""
-        return next(iter(self.elites()), None)
+        elites = self.elites()
+        return elites[0] if elites else None
 
     @property
     def best_fitness(self) -> float:
-        """Of the best elite; 0 where there is none."""
-        return 0.0 if self.best is None else self.best.fitness
-
-    def worth(self) -> np.ndarray:
-        """Return the fitness of each cell's elite, 0 in empty cells; `(cell,)`."""
-        worth = np.zeros(CELL_COUNT)
-        for entry in self.elites():
-            worth[cell_index(entry.cell)] = entry.fitness
-        return worth
-
-    def _challenge(self, entry: Entry) -> tuple[AddStatus, float]:
-        incumbent = self._elites.get(entry.cell)
-        if incumbent is not None and incumbent.rank <= entry.rank:
-            return AddStatus.NOT_ADDED, 0.0
-        self._elites[entry.cell] = entry
-        self._ranked = None
-        if incumbent is None:
-            return AddStatus.NEW, entry.fitness
-        return AddStatus.IMPROVE_EXISTING, entry.fitness - incumbent.fitness
+        """Fitness of the best elite; 0 without any."""
+        elites = self.elites()
+        return elites[0].fitness if elites else 0.0
 
     def _refill(self, cell: Cell) -> None:
         """Choose the elite of `cell` anew: its incumbent was measured again."""
-        self._elites.pop(cell, None)
-        self._ranked = None
-        for rival in sorted(self._by_cell[cell].values(), key=lambda e: e.sequence):
-            self._challenge(rival)
+        rivals = (entry for entry in self._entries.values() if entry.cell == cell)
+        self._occupy(cell, min(rivals, key=lambda e: e.rank, default=None))
 
-    def _forget(self, digest: str) -> Entry | None:
-        entry = self._entries.pop(digest, None)
-        if entry is not None:
-            del self._by_cell[entry.cell][digest]
-        return entry
+    def _occupy(self, cell: Cell, elite: Entry | None) -> None:
+        self._ranked = None
+        if elite is None:
+            self._elites.pop(cell, None)
+            self.worth[cell_index(cell)] = 0.0
+        else:
+            self._elites[cell] = elite
+            self.worth[cell_index(cell)] = elite.fitness

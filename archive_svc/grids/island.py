@@ -1,10 +1,10 @@
-"""An island: a grid of its own, and its candidates that wait for a repair or for parameters."""
+"""An island: a grid, and its candidates that wait for a repair or for parameters."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from archive_svc.grids.grid import Entry, GridArchive, entry_of
+from archive_svc.grids.grid import Entry, Grid
 from archive_svc.grids.island_model import IslandRole
 from archive_svc.grids.result import Result
 from kernel_foundry.domain.archive import AddStatus, IslandStats
@@ -22,53 +22,55 @@ REPAIRABLE: Final = frozenset(
         EvaluationOutcome.NONDETERMINISTIC.value,
     }
 )
-"""Outcomes with a kernel to mend: not a reply without one, not a refused cheat."""
+"""Outcomes that a repair is tried for: not EXTRACTION_FAILED, which has no kernel, nor REJECTED."""
 
 MOST_REPAIRS: Final = 2
 """Maximum consecutive repairs in a lineage."""
 
 WAITING_KEPT: Final = 16
-"""Newest failures kept as parents of repairs, and newest candidates without parameters; older ones
-have been overtaken."""
+"""Failures that are kept as parents of repairs, and candidates without parameters: the newest of
+each, since better kernels have been found after older ones."""
 
 _TEMPLATISED_AMONG: Final = 3
-"""Best elites that are given parameters."""
+"""Only one of so many best elites is given parameters."""
 
 
-class Island(GridArchive):
+class Island(Grid):
     """State of one island.
 
     Args:
-        role: What it is for.
+        role: Its name and emphasis.
     """
 
     def __init__(self, role: IslandRole) -> None:
         super().__init__()
         self.role = role
         self.stagnation = 0
-        """Evaluations since its best got better, or since it was given migrants."""
+        """Evaluations since its best got better, or since it received migrants."""
         self.migrations = 0
-        """Times that it was given migrants."""
+        """How often it received migrants."""
         self._repairable: OrderedDict[str, None] = OrderedDict()
         self._plain: OrderedDict[str, None] = OrderedDict()
 
     @property
     def name(self) -> str:
-        """Name of its role."""
+        """The name of its role."""
         return self.role.name
 
-    def take_in(self, result: Result, *, repairs: int = 0) -> tuple[AddStatus, float]:
+    def take_in(
+        self, result: Result, entry: Entry | None, *, repairs: int = 0
+    ) -> tuple[AddStatus, float]:
         """Take in a result of this island.
 
         Args:
             result: The result.
-            repairs: How many repairs in a row led to it, itself among them.
+            entry: The result as `entry_of` gives it.
+            repairs: How many repairs in a row led to it, itself included.
 
         Returns:
-            What became of the candidate, and the fitness that its cell gained.
+            The candidate's status in the grid, and the fitness that its cell gained.
         """
         before = self.best_fitness
-        entry = entry_of(result)
         if entry is not None:
             if result.digest not in self:  # measured again, it is nothing new to work on
                 self._note_parameters(result)
@@ -91,19 +93,16 @@ class Island(GridArchive):
                 self.add(entry)
 
     def take_migrants(self, migrants: Sequence[Entry]) -> None:
-        """Let elites of another island compete here, and count that unless there are none."""
+        """Let elites of another island compete here, and count the migration if there are any."""
         self.migrations += bool(migrants)
         self.stagnation = 0
         self.receive(migrants)
 
-    def correct(self, result: Result) -> None:
-        """Take in a new result of a candidate of another island, if it lives here too."""
-        if result.digest not in self:
-            return
-        entry = entry_of(result)
+    def correct(self, digest: str, entry: Entry | None) -> None:
+        """Take in the new measurement of another island's candidate, if this island has it too."""
         if entry is None:
-            self.discard(result.digest)
-        else:
+            self.discard(digest)
+        elif digest in self:
             self.add(entry)
 
     @property
@@ -120,7 +119,7 @@ class Island(GridArchive):
         return next((entry for entry in best if entry.digest in self._plain), None)
 
     def assign(self, operator: str, parent: str) -> None:
-        """Note a selection: what is repaired or given parameters is so once."""
+        """Note a selection: a candidate is repaired, or given parameters, only once."""
         if operator == Operator.REPAIR.value:
             self._repairable.pop(parent, None)
         elif operator == Operator.TEMPLATISE.value:

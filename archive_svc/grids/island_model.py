@@ -1,7 +1,7 @@
-"""The islands' roles, how selections are spread over them, and when they mix.
+"""The islands' roles, how selections are spread over them, and when they exchange elites.
 
-Roles, sizes and rates are data. The state of an island: `island.py`; migration itself:
-`archive_svc.search.run_archive`.
+Roles, sizes and rates are data. `island.py` has the state of an island,
+`archive_svc/search/run_archive.py` migration itself.
 Source: the island model of evolutionary computation; roles as in docs/design.md §7.
 """
 
@@ -14,29 +14,31 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IslandRole:
-    """What an island is for."""
+    """An island's name and emphasis."""
 
     name: str
+    """Also the name of the expert that writes its candidates."""
     emphasis: tuple[float, float, float]
     """Weight of the direction along (memory, algorithm, synchronization)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IslandModel:
-    """The islands of a run and how they mix."""
+    """The islands of a run, and how they exchange elites."""
 
     islands: tuple[IslandRole, ...]
     founding: int
-    """First candidates that pass, which live on every island: the islands set out from one
-    population."""
+    """Number of founders: the first candidates that pass, which every island gets, so that all
+    islands begin with the same population."""
     least_stagnation: int
-    """Evaluations of an island without a better best until it gets migrants, in a young run."""
+    """Evaluations without a better best after which an island gets migrants, in a young run."""
     stagnation: int
-    """The same in a long run; it grows with a tenth of the run's evaluations."""
+    """The same number in a long run. Between the two it is a tenth of the run's evaluations."""
     migrants: int
-    """Elites of the best island that a stagnating one is given."""
+    """Elites of the best other island that are copied to a stagnating one."""
     even_share: float
-    """Share of selections that are spread evenly; the others go where the best elites are."""
+    """Share of selections that are spread evenly over the islands; the others go to those with the
+    best elites."""
 
     def patience(self, evaluations: int) -> int:
         """Return after how many evaluations without a better best an island gets migrants.
@@ -65,7 +67,7 @@ ISLANDS: Final = IslandModel(
 ONE_ISLAND: Final = replace(
     ISLANDS, islands=(IslandRole(name="general", emphasis=(1.0, 1.0, 1.0)),)
 )
-"""Of a run without islands."""
+"""The single grid of a run without islands."""
 
 
 def island_shares(model: IslandModel, best: Sequence[float], *, temperature: float) -> np.ndarray:
@@ -73,7 +75,7 @@ def island_shares(model: IslandModel, best: Sequence[float], *, temperature: flo
 
     Args:
         model: The islands.
-        best: Fitness of each island's best elite; 0 where there is none.
+        best: Fitness of each island's best elite; 0 for an island without any.
         temperature: Of the softmax over `best`.
 
     Returns:

@@ -10,7 +10,7 @@ _PASSED = EvaluationOutcome.PASSED.value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What the search needs of an archived evaluation."""
+    """The part of an archived evaluation that the search needs."""
 
     sequence: int
     """1-based position among the run's evaluations."""
@@ -32,6 +32,9 @@ class Result:
     """Name of the island it belongs to."""
     selection: int | None
     """Number of the selection that it answers; None when nobody asked for it."""
+
+    features: tuple[float, ...] = ()
+    """Features of `kernel_foundry.domain.launch_facts`; empty: not known."""
 
     @property
     def passed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Gzipped files of other people, expanded no further than their size lets expect.
+"""Gzipped files of other people, expanded only within a bound that grows with their size.
 
 A file of a megabyte can hold a gigabyte of one byte.
 """
@@ -7,21 +7,21 @@ import gzip
 from typing import Final
 
 _RATIO: Final = 100
-"""Lines of verdicts and of samples take a twentieth of their size at best."""
+"""Expanded bytes for each compressed one. Verdicts and samples compress to a twentieth at best."""
 _FREE_BYTES: Final = 64 * 2**20
-"""What a file of any size may hold."""
+"""Expanded bytes that a file of any size may have on top."""
 
 
 class ExpansionError(ValueError):
-    """The file holds more than its size lets expect."""
+    """The file expands beyond its bound."""
 
 
 class BoundedGzip:
-    """What a gzipped file holds, with a running total.
+    """Reads a gzipped file and counts the expanded bytes.
 
     Args:
         file: The file, at its start.
-        size_bytes: Of what is compressed.
+        size_bytes: Compressed size.
     """
 
     def __init__(self, file: gzip.GzipFile, size_bytes: int) -> None:
@@ -33,7 +33,7 @@ class BoundedGzip:
         """Return the next line, of at most `size` bytes; b"" at the end.
 
         Raises:
-            ExpansionError: more than the file may hold has been read.
+            ExpansionError: the expanded file is larger than its bound.
         """
         return self._counted(self._file.readline(min(size, self._left + 1)))
 
@@ -46,7 +46,7 @@ class BoundedGzip:
         self._left -= len(data)
         if self._left < 0:
             raise ExpansionError(
-                f"it holds more than {self._most} bytes, {_RATIO} times its size and more: it was"
-                " made to fill memory or disk"
+                f"it expands to more than {self._most} bytes, its limit ({_RATIO} times its size,"
+                f" and {_FREE_BYTES} bytes)"
             )
         return data

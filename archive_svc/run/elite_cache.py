@@ -18,11 +18,7 @@ _ORIGIN: Final = Measures(memory=0, algorithm=0, synchronization=0)
 
 
 class EliteCache:
-    """Evaluations of runs, as elites; used by one thread.
-
-    Args:
-        store: Where they are read from.
-    """
+    """Evaluations of runs, as elites; used by one thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -20,10 +20,10 @@ POLL_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a run looks like behind a sequence number."""
+    """The state of a run after a sequence number."""
 
     archived: Sequence[ArchivedEvaluation]
-    """The first evaluations behind it, in order; empty when there are none."""
+    """The first evaluations after it, in order; empty if there are none."""
     state: RunState
     """As it was before `archived` was read, so that an ended run's page is complete."""
     evaluation_count: int
@@ -42,7 +42,7 @@ class Bell:
         self._rung = asyncio.Event()
 
     def listen(self) -> asyncio.Event:
-        """Return what the next ring sets: ask before reading, so that no ring is missed."""
+        """Return the event that the next ring sets. Call it before reading, to miss no ring."""
         return self._rung
 
 

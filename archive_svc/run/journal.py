@@ -1,11 +1,15 @@
-"""What an open run did between two evaluations, as text: selections made and selections dropped.
+"""The journal of an open run: the selections that were made and dropped between two evaluations.
 
-What a selection asks for depends on the order of selections, drops and additions, and the order of
-the first two is known to the process alone that answers them. So each evaluation is stored with the
-journal since the last one, and a run can be made again. "@0 s0 s1 d0": a process that opened the
-run when it was empty made selections 0 and 1 and dropped 0. "@17 s32" behind it: another process,
-or the same one anew, opened the run at 17 evaluations. "s33=fitness": made by another strategy
-than the run's. "k2": from here on the run's steering events up to 2 are in force.
+A selection depends on the order of selections, drops and additions, and only the process that
+answers the first two knows their order. So each evaluation is stored with the journal since the
+last one, and the run can be replayed. The text of a journal, by example:
+
+* "@0 s0 s1 d0": the process opened the run when it had 0 evaluations, made the selections 0 and 1,
+  and dropped 0.
+* "@17 s32" in a later evaluation: another process, or the same one anew, opened the run when it had
+  17 evaluations.
+* "s33=fitness": the selection was made by another strategy than the run's.
+* "k2": from here on the run's steering events up to 2 are in force.
 """
 
 import re
@@ -14,14 +18,15 @@ from enum import StrEnum
 from typing import Final
 
 MOST_EVENTS: Final = 4096
-"""Between two evaluations; longer journals are truncated, and such a run cannot be replayed."""
+"""Most events between two evaluations; a longer journal is truncated, and its run cannot be
+replayed."""
 
 _TOO_LONG: Final = "?"
 _FORM: Final = re.compile(r"@\d{1,10}(?: [sdk]\d{1,10}(?:=[a-z_-]{1,40})?)*(?: \?)?")
 
 
 class JournalAct(StrEnum):
-    """What was done, by the letter that stands for it."""
+    """The kind of an event, with the letter for it."""
 
     MADE = "s"
     DROPPED = "d"
@@ -34,21 +39,21 @@ class JournalEvent:
 
     act: JournalAct
     number: int
-    """Of the selection, or of the last steering event in force."""
+    """Number of the selection, or of the last steering event in force."""
     strategy: str = ""
-    """Of a selection that was made by another strategy than the run's."""
+    """The strategy that made the selection; "" for the run's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """What happened before one evaluation was added."""
+    """The events before one evaluation was added."""
 
     opened_at: int
-    """Evaluations in it when the process opened the run."""
+    """Evaluations in the run when the process opened it."""
     events: tuple[JournalEvent, ...]
     """In order."""
     is_whole: bool
-    """False where there was more than a journal holds."""
+    """False if the journal was truncated."""
 
 
 class Journal:
@@ -64,11 +69,11 @@ class Journal:
 
     @property
     def text(self) -> str:
-        """What to store with the next evaluation."""
+        """The journal's text, to be stored with the next evaluation."""
         return " ".join((self._opening, *self._events))
 
     def made(self, selection: int, strategy: str = "") -> None:
-        """Note that a selection was made, by another strategy than the run's where one is named."""
+        """Note that a selection was made; `strategy` names it if it is not the run's own."""
         made = f"{JournalAct.MADE}{selection}"
         self._note(f"{made}={strategy}" if strategy else made)
 
@@ -80,10 +85,10 @@ class Journal:
         """Note that the steering events up to `sequence` are in force."""
         self._note(f"{JournalAct.STEERED}{sequence}")
 
-    def strike(self, stored: str) -> None:
-        """Forget what `stored` has: it is in the store, with an evaluation."""
+    def forget(self, stored: str) -> None:
+        """Forget the events of `stored`, a journal that was stored with an evaluation."""
         opening, *events = stored.split(" ")
-        # Another process's events are none of these.
+        # A journal with another beginning was written by another process.
         if opening == self._opening and self._events[: len(events)] == events:
             del self._events[: len(events)]
 
@@ -95,12 +100,12 @@ class Journal:
 
 
 def is_journal(text: str) -> bool:
-    """Return whether `text` is a journal, or "": not known."""
+    """Return whether `text` is a journal, or "" (not known)."""
     return not text or _FORM.fullmatch(text) is not None
 
 
 def read_journal(text: str) -> JournalEntry:
-    """Return what a journal says; it is one (`is_journal`) and not empty."""
+    """Return the events of a journal's text, which is valid (`is_journal`) and not empty."""
     opening, *events = text.split(" ")
     is_whole = _TOO_LONG not in events
     return JournalEntry(

@@ -10,8 +10,7 @@ from typing import Final
 from archive_svc.grids.result import Result
 from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.journal import Journal
-from archive_svc.search.hints.hint import hint
-from archive_svc.search.hints.opposition import is_opposed
+from archive_svc.search.directions.direction import direction
 from archive_svc.search.run_archive import RunArchive
 from archive_svc.search.selection import Choice
 from archive_svc.store.rows import NewEvaluation, RunRow
@@ -22,7 +21,6 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.steering import SteeringState
-from kernel_foundry.domain.trick import named_trick
 from kernel_foundry.plan.used_trick import used_trick
 
 BLOCK: Final = 32
@@ -31,18 +29,12 @@ at most so many."""
 
 
 class OpenRun:
-    """One run.
-
-    Args:
-        store: Where it is.
-        elites: Candidates and verdicts.
-        row: The run's row.
-    """
+    """One run."""
 
     def __init__(self, store: Store, elites: EliteCache, row: RunRow) -> None:
         self._store = store
         self._elites = elites
-        self._id = row.id
+        self.id: Final = row.id
         self._language: Language = row.spec.language
         self._strategy = row.spec.strategy
         self.name: Final = row.spec.name
@@ -53,7 +45,7 @@ class OpenRun:
             strategy=row.spec.strategy, seed=row.spec.seed, without=row.spec.without
         )
         if row.evaluation_count:
-            for result in store.results(self._id, 0):
+            for result in store.results(self.id, 0):
                 self.archive.take_in(result)
         self._journal = Journal(self.archive.evaluation_count)
         self._steering = SteeringState()
@@ -73,7 +65,7 @@ class OpenRun:
         before = self._steering.sequence
         if sequence <= before:
             return
-        for event in self._store.steering(self._id, before, sequence - before):
+        for event in self._store.steering(self.id, before, sequence - before):
             self._steering.take(event)
         pinned, banned = self._steering.pinned, self._steering.banned
         self._uses_trick.clear()
@@ -88,7 +80,7 @@ class OpenRun:
         """Return the selection of the next proposal, by the run's strategy or another one."""
         number = next(self._numbers, None)
         if number is None:
-            first = self._store.reserve_selections(self._id, BLOCK)
+            first = self._store.reserve_selections(self.id, BLOCK)
             self._numbers = iter(range(first + 1, first + BLOCK))
             number = first
         return self.select_as(number, strategy)
@@ -115,8 +107,14 @@ class OpenRun:
         cost_usd: float,
         selection: int | None,
         archived_unix_s: float | None = None,
+        name: str = "",
     ) -> AddResult:
-        """Store a verdict, then take it in."""
+        """Store a verdict, then take it in.
+
+        Raises:
+            RunNotFoundError: the run was deleted, or is not called `name` any more; "": any name.
+            AlreadyExistsError, InvalidArgumentError: as `Store.add`.
+        """
         if self._is_unsure:
             self._take_in_all()
         island = self.archive.island_for(
@@ -127,7 +125,7 @@ class OpenRun:
         journal = self._journal.text
         self._is_unsure = True
         result, is_repeat = self._store.add(
-            self._id,
+            self.id,
             NewEvaluation(
                 request_id=request_id,
                 candidate=candidate,
@@ -138,13 +136,14 @@ class OpenRun:
                 journal=journal,
                 archived_unix_s=archived_unix_s,
             ),
+            name,
         )
         self._is_unsure = False
         if is_repeat:
             cell = result.cell if result.passed else None
             return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
         self._take_in_before(result)
-        self._journal.strike(journal)
+        self._journal.forget(journal)
         added = self.archive.take_in(result)
         if added.status is not AddStatus.NOT_ADDED and evaluation.measures is not None:
             elite = Elite(
@@ -154,32 +153,32 @@ class OpenRun:
                 measures=evaluation.measures,
                 island=island,
             )
-            self._elites.keep(self._id, result.sequence, elite)
+            self._elites.keep(self.id, result.sequence, elite)
         return added
 
     def elites(self, limit: int | None) -> list[Elite]:
         """Return the best elite of each cell over all islands, best first; at most `limit`."""
         entries = self.archive.elites()[:limit]
-        return self._elites.at(self._id, (entry.sequence for entry in entries))
+        return self._elites.at(self.id, (entry.sequence for entry in entries))
 
     def _take_in_all(self) -> None:
         before = self.archive.evaluation_count
-        for journal in self._store.journals(self._id, before):
-            self._journal.strike(journal)  # this process may have added it without an answer
-        for result in self._store.results(self._id, before):
+        for journal in self._store.journals(self.id, before):
+            self._journal.forget(journal)  # this process may have added it without an answer
+        for result in self._store.results(self.id, before):
             self.archive.take_in(result)
 
     def _take_in_before(self, own: Result) -> None:
         """Take in what others added between the last look and this process's own addition."""
         if own.sequence > self.archive.evaluation_count + 1:
-            for result in self._store.results(self._id, self.archive.evaluation_count):
+            for result in self._store.results(self.id, self.archive.evaluation_count):
                 if result.sequence >= own.sequence:
                     return
                 self.archive.take_in(result)
 
     def _has_banned_trick(self, digest: str) -> bool:
         if digest not in self._uses_trick:
-            (elite,) = self._elites.at(self._id, (self.archive.sequence_of(digest),))
+            (elite,) = self._elites.at(self.id, (self.archive.sequence_of(digest),))
             used = used_trick(self._steering.tricks, elite.candidate.source)
             self._uses_trick[digest] = bool(used)
         return self._uses_trick[digest]
@@ -187,18 +186,18 @@ class OpenRun:
     def _with_texts(self, choice: Choice, number: int) -> Selection:
         named = (choice.parent, *choice.inspirations)
         sequences = [self.archive.sequence_of(digest) for digest in named if digest is not None]
-        elites = self._elites.at(self._id, sequences)
+        elites = self._elites.at(self.id, sequences)
         parent = elites.pop(0) if choice.parent is not None else None
-        target, words = choice.target, ""
-        if parent is not None and target is not None:
-            words = hint(self._language, parent.measures.cell, target)
-            is_banned = bool(named_trick(self._steering.tricks, words))
-            words = "" if is_banned else words
-            if target != self.archive.pinned and (
-                is_banned or is_opposed(parent.evaluation.findings, parent.measures.cell, target)
-            ):
-                target, words = None, ""
-                self.archive.withdraw_target(number)
+        aim = direction(
+            parent,
+            choice.target,
+            language=self._language,
+            banned_tricks=self._steering.tricks,
+            is_pinned=choice.target == self.archive.pinned,
+        )
+        target = aim.target
+        if target != choice.target:
+            self.archive.withdraw_target(number)
         return Selection(
             operator=choice.operator,
             parent=parent,
@@ -206,7 +205,7 @@ class OpenRun:
             target=Measures(memory=target[0], algorithm=target[1], synchronization=target[2])
             if target is not None
             else None,
-            hint=words,
+            hint=aim.words,
             sequence=number,
             island=choice.island,
             user_hint=self._steering.hint,

@@ -67,7 +67,7 @@ class RunReplay:
 
     @property
     def spec(self) -> RunSpec:
-        """What the run was asked to do."""
+        """The run's specification."""
         return self.head.spec
 
     def close(self) -> None:

@@ -25,7 +25,8 @@ from archive_svc.run.journal import is_journal
 from archive_svc.run.run_limits import check_cost, check_spec
 from archive_svc.store.insert import LARGEST_EVALUATION, check_row
 from archive_svc.store.rows import EvaluationRow, NewEvaluation, numbers_of
-from archive_svc.store.whole_run import LARGEST_INTEGER, RunHead, WholeRuns, check_columns
+from archive_svc.store.schema import LARGEST_INTEGER
+from archive_svc.store.whole_run import RunHead, WholeRuns, check_columns
 from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
@@ -52,7 +53,7 @@ FORMAT: Final = 3
 
 _VERSION_FIELD: Final = "kernel_foundry_run"
 _OWN: Final = ("request_id", "archived_unix_s", "cost_usd", "island", "selection", "journal")
-"""What a line has beside candidate and evaluation."""
+"""Fields of a line beside candidate and evaluation."""
 
 _LINE_BYTES: Final = LARGEST_EVALUATION + 2**16
 """Longest line that is read; an evaluation has some ten kilobytes."""
@@ -60,7 +61,7 @@ _YEAR_10000_UNIX_S: Final = 253_402_300_800
 """No calendar goes on: later times could be stored, but not shown."""
 
 _COMPRESSION: Final = 4
-"""Of zlib: files a tenth larger than at best, written three times as fast."""
+"""Level of zlib: files are a tenth larger than at best, and written three times as fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,7 @@ def import_run(store_url: str, path: Path, *, name: str = "") -> RunCopy:
         InvalidArgumentError: the file cannot be opened, or the name not be used.
         CorruptArchiveError: the file is damaged, cut off, or of another version.
         AlreadyExistsError: the store has another run of that name.
+        RunNotFoundError: the store's run of that name was deleted or renamed in the meantime.
         StoreUnavailableError: as of `Store`.
     """
     # The checked lines wait on disk, so that the store is locked for their writing alone.
@@ -314,15 +316,33 @@ def _unspool(checked: IO[bytes]) -> Iterator[EvaluationRow]:
 
 
 def _is_equal(runs: WholeRuns, head: RunHead, checked: IO[bytes]) -> bool:
-    """Return whether the store's run of that name has the same evaluations."""
+    """Return whether the store's run of that name has the same evaluations.
+
+    Raises:
+        RunNotFoundError: it was deleted or renamed since its name was found to be taken.
+    """
     found = runs.find(head.spec.name)
-    assert found is not None  # runs are never removed
+    if found is None:
+        raise _gone(head)
     run_id, there = found
     heads = [(h.spec, h.evaluation_count, h.steering) for h in (there, head)]
     if heads[0] != heads[1]:
         return False
-    return all(
-        (stored.candidate, stored.evaluation) == (row.candidate, row.evaluation)
-        and all(getattr(stored, name) == row.numbers[name] for name in _OWN)
-        for stored, row in zip(runs.evaluations(run_id), _unspool(checked), strict=True)
+    evaluations = runs.evaluations(run_id)
+    for row in _unspool(checked):
+        stored = next(evaluations, None)
+        if stored is None:
+            raise _gone(head)
+        if (stored.candidate, stored.evaluation) != (row.candidate, row.evaluation):
+            return False
+        if any(getattr(stored, name) != row.numbers[name] for name in _OWN):
+            return False
+    return True
+
+
+def _gone(head: RunHead) -> RunNotFoundError:
+    name = head.spec.name
+    return RunNotFoundError(
+        f"the store's run called {name} was deleted or renamed during this import: import it again",
+        run=name,
     )

@@ -1,4 +1,4 @@
-"""What must hold for a run and for a cost before they are stored, whoever gives them."""
+"""Checks of a run and of a cost before they are stored, whoever gives them."""
 
 import math
 
@@ -15,7 +15,7 @@ from kernel_foundry.errors import InvalidArgumentError
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Refuse a run whose name, task, strategy, mechanisms, materials or candidates cannot be.
+    """Refuse a run whose name, task, strategy, mechanisms, materials or candidates are invalid.
 
     Raises:
         InvalidArgumentError: it says which field and what is allowed.
@@ -44,7 +44,7 @@ def check_spec(spec: RunSpec) -> None:
 
 
 def check_strategy(strategy: str) -> None:
-    """Refuse a strategy that there is not; raises as `check_spec`."""
+    """Refuse an unknown strategy; raises as `check_spec`."""
     if strategy not in STRATEGIES:
         raise InvalidArgumentError(
             f"strategy {strategy!r}: expected one of {', '.join(STRATEGIES)}", field="strategy"
@@ -52,6 +52,6 @@ def check_strategy(strategy: str) -> None:
 
 
 def check_cost(cost_usd: float) -> None:
-    """Refuse what nothing can have cost; raises as `check_spec`."""
+    """Refuse a cost that is negative or infinite, or not a number; raises as `check_spec`."""
     if not (math.isfinite(cost_usd) and cost_usd >= 0):
         raise InvalidArgumentError(f"cost_usd is {cost_usd}, expected >= 0", field="cost_usd")

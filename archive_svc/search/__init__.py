@@ -1,1 +1,1 @@
-"""What to try next: gradient, selection, strategies, hints."""
+"""Chooses the next selection: gradient, parents, strategies, directions in words."""

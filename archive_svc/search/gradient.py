@@ -1,4 +1,4 @@
-"""The gradient: in which direction of each measure a cell's children are likely to get better.
+"""The gradient: in which direction along each measure a cell's children are likely to get better.
 
 Three parts (docs/design.md §7): F, the fitness gained along a dimension; R, how much likelier an
 improvement is upwards than downwards; E, the way to empty and weak cells. They are computed for all
@@ -74,7 +74,8 @@ class GradientField:
     exploration: np.ndarray
     """E, of length 1 or 0."""
     confidence: np.ndarray
-    """`(cell,)`: share of F and R that observations made, from 0 to 1."""
+    """`(cell,)`: n / (n + kappa) for the dimension with most observations, where n is the weight of
+    the transitions seen around the cell: 0 without any, below 1."""
     backed: np.ndarray
     """`(cell, dimension, 2)` bool: whether recorded transitions speak for a step down (0) or up
     (1)."""
@@ -139,13 +140,10 @@ def _direction(values: np.ndarray) -> Direction:
 
 def _backed(up: np.ndarray, down: np.ndarray, likelier: np.ndarray) -> np.ndarray:
     """Return which steps made a better child here or nearby, and no less often than the reverse."""
-    return np.stack(
-        [
-            (down[..., 1] >= BACKING) & (likelier <= 0),
-            (up[..., 1] >= BACKING) & (likelier >= 0),
-        ],
-        axis=-1,
-    )
+    backed = np.empty((*likelier.shape, 2), dtype=bool)
+    backed[..., 0] = (down[..., 1] >= BACKING) & (likelier <= 0)
+    backed[..., 1] = (up[..., 1] >= BACKING) & (likelier >= 0)
+    return backed
 
 
 def _smooth(moves: np.ndarray) -> np.ndarray:

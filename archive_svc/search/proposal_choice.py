@@ -1,4 +1,4 @@
-"""What one proposal is made of: an operator, a parent, inspirations and a target cell.
+"""Chooses the parts of one proposal: operator, parent, inspirations and target cell.
 
 The strategies' parts are in `selection.py`; which island is next, and when seeds are due, is in
 `archive_svc/search/run_archive.py`.
@@ -23,6 +23,7 @@ def choose_operator(
     elites: Sequence[Entry],
     rng: np.random.Generator,
     *,
+    has_partner: bool,
     repairable: str | None,
     seed_is_due: bool,
     without: Set[str],
@@ -34,6 +35,7 @@ def choose_operator(
         island: Where the proposal goes.
         elites: The parents there are.
         rng: Used only if there is a choice.
+        has_partner: Whether there is an elite to combine a parent with.
         repairable: Digest of a failure to repair.
         seed_is_due: Whether another seed is possible beside them.
         without: Mechanisms that are switched off.
@@ -44,7 +46,7 @@ def choose_operator(
         operator
         for operator, is_possible in (
             (Operator.MUTATE, len(elites) > 0),
-            (Operator.COMBINE, len(elites) > 1),
+            (Operator.COMBINE, bool(elites) and has_partner),
             (Operator.REPAIR, repairable is not None),
             (Operator.TEMPLATISE, templatisable is not None and templatisable in elites),
         )

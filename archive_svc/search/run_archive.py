@@ -7,10 +7,12 @@ another process; selections in flight are lost. `open_run.py` has the run's stor
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
+from archive_svc.grids.finer_map import FinerMap
 from archive_svc.grids.grid import CELL_COUNT, Entry, entry_of
 from archive_svc.grids.island import Island
 from archive_svc.grids.island_model import ISLANDS, ONE_ISLAND, IslandModel, island_shares
@@ -33,13 +35,16 @@ SEEDS: Final = 4
 """How many selections of a new run are seeds, spread over the islands."""
 
 YOUNG_SEEDS: Final = 8
-"""In a young run seeding ends once as many seeds passed: elites are better beginnings."""
+"""In a young run no more seeds are asked for once so many passed: elites are better parents."""
 
 EVALUATIONS_PER_SEED: Final = 5
-"""In an older run, at most one evaluation in this many is a seed that passes."""
+"""In a longer run, at most one evaluation in so many is a seed that passes."""
+
+MOST_FINER: Final = 64
+"""Elites of the finer map that may be inspirations, the best ones: it has thousands of cells."""
 
 _DRAWS: Final = 16
-"""Attempts to find a choice that is not in flight; after these, one is repeated."""
+"""Attempts to find a choice that is not in flight already; after these, one is repeated."""
 
 
 class RunArchive:
@@ -68,6 +73,8 @@ class RunArchive:
         self._without = frozenset(without)
         self._model = ONE_ISLAND if mechanisms.ISLANDS in self._without else model
         self._islands = {role.name: Island(role) for role in self._model.islands}
+        self._finer: FinerMap | None = None
+        """None before a strategy asks for it, and since a candidate in it was measured again."""
         self._transitions = Transitions()
         self._curiosity = Curiosity()
         self._outcomes: Counter[str] = Counter()
@@ -87,8 +94,6 @@ class RunArchive:
         """Cell to aim at and to start from; None: the strategy decides."""
         self._banned: frozenset[Cell] = frozenset()
         self._uses_trick: Callable[[str], bool] | None = None
-        self.best: Entry | None = None
-        """The elite with the highest fitness."""
         self.evaluation_count = 0
         """Sequence of the last result taken in."""
 
@@ -101,34 +106,38 @@ class RunArchive:
         self._outcomes[result.outcome] += 1
         choice = self._in_flight.land(result.selection)
         island = self._island(result.island)
-        is_new = result.digest not in self._newest
+        previous = self._newest.get(result.digest)
+        is_new = previous is None
         if is_new and result.operator == Operator.REPAIR.value:
             self._repairs[result.digest] = 1 + self._repairs[result.parent]
-        status, improvement = island.take_in(result, repairs=self._repairs[result.digest])
+        entry = entry_of(result)
+        repairs = self._repairs[result.digest]
+        status, improvement = island.take_in(result, entry, repairs=repairs)
         if is_new:
             self._count_passed_seed(result)
             self._learn(result, choice, status)
-        for other in self._islands.values():
-            if other is not island:
-                other.correct(result)
+        else:
+            for other in self._islands.values():
+                if other is not island:
+                    other.correct(result.digest, entry)
         self._newest[result.digest] = result
-        self._mix(island, result, is_new=is_new)
-        self.best = min(
-            (i.best for i in self._islands.values() if i.best),
-            key=lambda e: e.rank,
-            default=None,
-        )
+        if previous is not None and previous.passed:
+            self._finer = None
+        elif entry is not None and self._finer is not None:
+            self._finer.add(entry)
+        self._mix(island, result, entry, is_new=is_new)
         return AddResult(
             status=status,
             improvement=improvement,
             cell=result.cell if result.passed else None,
-            is_best=self.best is not None and self.best.sequence == result.sequence,
+            is_best=entry is not None and self.best is entry,
         )
 
     def island_for(self, *, selection: int | None, parent: str, digest: str) -> str:
         """Return the name of the island that a candidate belongs to.
 
-        Where it was before; else that of its selection, of its parent, or the first.
+        That is the island of its earlier result if there is one, else that of its selection, else
+        that of its parent, else the first island.
         """
         if digest in self._newest:
             return self._island(self._newest[digest].island).name
@@ -148,7 +157,7 @@ class RunArchive:
         return self._newest[digest].sequence
 
     def select(self, number: int, strategy: str = "") -> Choice:
-        """Return what a proposal is made of; it is in flight until it is answered or dropped.
+        """Return the choices for a proposal, in flight until it is answered or dropped.
 
         Args:
             number: Of the selection; with the run's seed it decides every random choice.
@@ -186,7 +195,10 @@ class RunArchive:
         self.pinned, self._banned, self._uses_trick = pinned, banned, uses_trick
 
     def withdraw_target(self, selection: int) -> None:
-        """Forget the direction of a selection in flight: its parent's verdict speaks against it."""
+        """Forget the target of a selection in flight, so that nobody counts it as missed.
+
+        The parent's verdict speaks against it, or its words name a trick that the user banned.
+        """
         choice = self._in_flight.land(selection)
         if choice is not None:
             self._in_flight.start(selection, replace(choice, target=None))
@@ -194,6 +206,12 @@ class RunArchive:
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing: it may be asked for again."""
         self._in_flight.land(selection)
+
+    @property
+    def best(self) -> Entry | None:
+        """The elite with the highest fitness."""
+        bests = (island.best for island in self._islands.values())
+        return min(filter(None, bests), key=lambda e: e.rank, default=None)
 
     def elites(self) -> Sequence[Entry]:
         """Return the best of each cell over all islands, best first."""
@@ -213,7 +231,7 @@ class RunArchive:
         """Return the directions of an island's cells."""
         evaluation_count, field = self._fields.get(island.name, (-1, None))
         if field is None or evaluation_count != self.evaluation_count:
-            field = gradient_field(self._transitions, island.worth(), self._strategy.gradient)
+            field = gradient_field(self._transitions, island.worth, self._strategy.gradient)
             self._fields[island.name] = (self.evaluation_count, field)
         return field
 
@@ -253,10 +271,8 @@ class RunArchive:
         return islands[choose(rng, shares)]
 
     def _choose(self, island: Island, number: int, rng: np.random.Generator) -> Choice:
-        visitors: Sequence[Entry] = [
-            e for i in self._islands.values() if i is not island for e in i.elites()
-        ]
-        visitors = self._allowed(visitors)
+        others = (other.elites() for other in self._islands.values() if other is not island)
+        visitors = self._allowed(list(chain.from_iterable(others)))
         context = SelectionContext(
             emphasis=island.role.emphasis,
             elites=self._parents(island, visitors),
@@ -264,6 +280,11 @@ class RunArchive:
             field=lambda: self.field(island),
             curiosity=self._curiosity,
         )
+        partners = context.elites
+        if self._strategy.has_finer_inspirations:
+            finer = self._finer_map()
+            partners = self._allowed(finer.elites())[:MOST_FINER]
+            context = replace(context, visitors=partners, place=finer.place)
         operator = Operator.SEED
         repairable = next((d for d in island.repairable if not self._is_barred(d)), None)
         is_pinned = bool(context.elites) and context.elites[0].cell == self.pinned
@@ -274,6 +295,7 @@ class RunArchive:
                 island,
                 context.elites,
                 rng,
+                has_partner=max(len(context.elites), len(partners)) > 1,
                 repairable=repairable,
                 seed_is_due=seed_count < self._most_seeds and not is_pinned,
                 without=self._without,
@@ -289,10 +311,16 @@ class RunArchive:
         )
         return self._aimed(choice)
 
-    def _parents(self, island: Island, visitors: Sequence[Entry]) -> Sequence[Entry]:
-        """The elites that a proposal may start from, best first: those of a pinned cell alone.
+    def _finer_map(self) -> FinerMap:
+        if self._finer is None:
+            results = sorted(self._newest.values(), key=lambda result: result.sequence)
+            self._finer = FinerMap(filter(None, map(entry_of, results)))
+        return self._finer
 
-        An island that has none starts from what the others have.
+    def _parents(self, island: Island, visitors: Sequence[Entry]) -> Sequence[Entry]:
+        """The elites that a proposal may start from, best first; of a pinned cell only, if any.
+
+        An island without any starts from the elites of the others.
         """
         elites = self._allowed(island.elites())
         if elites and self.pinned is None:
@@ -351,13 +379,13 @@ class RunArchive:
         if target is not None and result.cell != target:
             self._transitions.miss(target)
 
-    def _mix(self, island: Island, result: Result, *, is_new: bool) -> None:
-        """Let candidates move between islands.
+    def _mix(self, island: Island, result: Result, entry: Entry | None, *, is_new: bool) -> None:
+        """Copy candidates between islands.
 
-        Founders and what leads the run go to all; the best ones go where an island stagnates.
+        Founders and new leaders of the run go to every island; the best elites go to an island that
+        stagnates.
         """
         others = [i for i in self._islands.values() if i is not island]
-        entry = entry_of(result)
         if entry is not None and is_new and self._founders < self._model.founding:
             self._founders += 1
             for other in others:

@@ -4,8 +4,9 @@ The functions here choose parents, target cells and inspirations; `strategies.py
 `proposal_choice.py` uses a strategy. A choice names candidates by digest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -48,7 +49,7 @@ _STAYING: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What one proposal is to be made of; equal ones ask for the same."""
+    """The choices for one proposal; equal ones ask for the same proposal."""
 
     island: str
     """Name of the island that asks."""
@@ -63,18 +64,20 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionContext:
-    """What a strategy sees of an island."""
+    """The facts about an island that a strategy uses."""
 
     emphasis: tuple[float, float, float]
-    """Of the island's role: weight of the direction along each measure."""
+    """The island's emphasis: weight of the direction along each measure."""
     elites: Sequence[Entry]
     """Best first; where nothing passed yet, those of the other islands."""
     visitors: Sequence[Entry]
-    """Elites of the other islands."""
+    """Elites of the other islands, or of the finer map."""
     field: Callable[[], GradientField]
     """Makes the directions of all cells; not every strategy asks for them."""
     curiosity: Mapping[str, float]
-    """Of each elite, see `curiosity.py`."""
+    """Curiosity of each elite, see `curiosity.py`."""
+    place: Callable[[Entry], Hashable] = attrgetter("cell")
+    """Cell of an elite in the map that inspirations are taken from."""
 
 
 Parents = Callable[[SelectionContext], np.ndarray]
@@ -170,7 +173,8 @@ def inspirations(
     context: SelectionContext, parent: Entry, rng: np.random.Generator
 ) -> tuple[Entry, ...]:
     """Return elites of other cells to learn from: better ones likelier, other islands' too."""
-    others = {e.digest: e for e in (*context.elites, *context.visitors) if e.cell != parent.cell}
+    own = context.place(parent)
+    others = {e.digest: e for e in (*context.elites, *context.visitors) if context.place(e) != own}
     found = list(others.values())
     count = min(INSPIRATIONS_SELECTED, len(found))
     if not count:

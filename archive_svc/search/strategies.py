@@ -44,11 +44,16 @@ class Strategy:
     operators: Mapping[Operator, float]
     """Weights of those that are possible."""
     gradient: GradientWeights = field(default_factory=GradientWeights)
+    has_finer_inspirations: bool = False
+    """Whether inspirations are elites of the finer map (`grids/finer_map.py`)."""
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "gradient": Strategy(parents=gradient_parents, aim=gradient_aim, operators=_EVOLVE),
     "fitness": Strategy(parents=fitness_parents, aim=no_aim, operators=_EVOLVE),
+    "sliding": Strategy(
+        parents=fitness_parents, aim=no_aim, operators=_EVOLVE, has_finer_inspirations=True
+    ),
     "curiosity": Strategy(parents=curiosity_parents, aim=no_aim, operators=_EVOLVE),
     "uniform": Strategy(parents=uniform_parents, aim=no_aim, operators=_EVOLVE),
     "best_of_n": Strategy(parents=uniform_parents, aim=no_aim, operators=_SEED_ONLY),

@@ -54,7 +54,8 @@ class Transitions:
             if after == before:
                 continue
             moves = self.up if after > before else self.down
-            moves[row, dimension] += (1.0, float(is_better))
+            moves[row, dimension, 0] += 1.0
+            moves[row, dimension, 1] += is_better
             self.weight[row, dimension] += 1.0
             self.gain[row, dimension] += gain if after > before else -gain
         self.count += 1

@@ -4,6 +4,8 @@ Writers take turns: SQLite's lock is the file's and taken at the start, PostgreS
 run's row. So sequences have no gaps and no two writers wait for each other.
 """
 
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -14,9 +16,11 @@ from archive_svc.store.schema import EVALUATIONS, REQUEST_ID_LENGTH, RUNS, TEXTS
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.plain import from_json
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.sql.prepared import PreparedStatement
 
 LOCK_RUN: Final = (
     sa.select(
+        RUNS.c.name,
         RUNS.c.evaluation_count,
         RUNS.c.selected_count,
         RUNS.c.steering_count,
@@ -29,14 +33,22 @@ LOCK_RUN: Final = (
     .with_for_update()
 )
 
+_LOCK_RUN: Final = PreparedStatement(LOCK_RUN)
+
 _OF_REQUEST: Final = RESULTS.where(
     EVALUATIONS.c.run_id == sa.bindparam("run"),
     EVALUATIONS.c.request_id == sa.bindparam("request"),
 )
 
+_DIGESTS: Final = ("digest_0", "digest_1", "digest_2", "digest_3")
+"""Looked up at once: a candidate and its parents are two or three."""
+
 # Not sorted here: a planner may then look for sequences, not for digests.
-_OF_DIGEST: Final = sa.select(EVALUATIONS.c.sequence, EVALUATIONS.c.fitness).where(
-    EVALUATIONS.c.run_id == sa.bindparam("run"), EVALUATIONS.c.digest == sa.bindparam("digest")
+_OF_DIGESTS: Final = PreparedStatement(
+    sa.select(EVALUATIONS.c.digest, EVALUATIONS.c.sequence, EVALUATIONS.c.fitness).where(
+        EVALUATIONS.c.run_id == sa.bindparam("run"),
+        EVALUATIONS.c.digest.in_([sa.bindparam(name) for name in _DIGESTS]),
+    )
 )
 
 _TEXT_AT: Final = sa.select(TEXTS.c.candidate).where(
@@ -59,7 +71,7 @@ _BEST: Final = (
     .limit(1)
 )
 
-_UPDATE_RUN: Final = (
+_UPDATE_RUN: Final = PreparedStatement(
     RUNS.update()
     .where(RUNS.c.id == sa.bindparam("run"))
     .values(
@@ -72,8 +84,10 @@ _UPDATE_RUN: Final = (
 )
 
 # Inline: their keys are known, so none is asked for.
-_INSERT: Final = EVALUATIONS.insert().inline()
-_INSERT_TEXTS: Final = TEXTS.insert().inline()
+_INSERT: Final = PreparedStatement(
+    EVALUATIONS.insert().inline(), columns=EVALUATIONS.columns.keys()
+)
+_INSERT_TEXTS: Final = PreparedStatement(TEXTS.insert().inline(), columns=TEXTS.columns.keys())
 
 LARGEST_EVALUATION: Final = 16 * 2**20
 """Characters of a candidate and its verdict as JSON, which is longer than their messages. A parent
@@ -89,9 +103,16 @@ def check_row(row: EvaluationRow) -> None:
     """Refuse a row that no store takes.
 
     Raises:
-        InvalidArgumentError: the request_id cannot be stored, or the texts are too long.
+        InvalidArgumentError: the request_id is empty, too long or holds a NUL, or the texts are
+            too long.
     """
-    check_request_id(row.numbers["request_id"])
+    request_id = row.numbers["request_id"]
+    if not 0 < len(request_id) <= REQUEST_ID_LENGTH or "\0" in request_id:
+        raise InvalidArgumentError(
+            f"request_id has {len(request_id)} characters, expected 1 to {REQUEST_ID_LENGTH} and "
+            "none of them NUL",
+            field="request_id",
+        )
     size = len(row.candidate) + len(row.evaluation)
     if size > LARGEST_EVALUATION:
         raise InvalidArgumentError(
@@ -101,22 +122,12 @@ def check_row(row: EvaluationRow) -> None:
         )
 
 
-def check_request_id(request_id: str) -> None:
-    """Refuse a request_id that cannot be stored.
-
-    Raises:
-        InvalidArgumentError: it is empty, too long, or holds a NUL.
-    """
-    if not 0 < len(request_id) <= REQUEST_ID_LENGTH or "\0" in request_id:
-        raise InvalidArgumentError(
-            f"request_id has {len(request_id)} characters, expected 1 to {REQUEST_ID_LENGTH} and "
-            "none of them NUL",
-            field="request_id",
-        )
-
-
 def insert_evaluation(
-    connection: sa.Connection, run_id: int, row: EvaluationRow, candidate: Candidate
+    connection: sa.Connection,
+    run_id: int,
+    row: EvaluationRow,
+    candidate: Candidate,
+    name: str = "",
 ) -> Result:
     """Insert an evaluation within a transaction.
 
@@ -125,6 +136,7 @@ def insert_evaluation(
         run_id: The run.
         row: The evaluation; it was checked.
         candidate: Its candidate.
+        name: What the run has to be called; "": anything.
 
     Returns:
         The result as stored.
@@ -133,14 +145,19 @@ def insert_evaluation(
         RunNotFoundError, AlreadyExistsError, InvalidArgumentError: as `Store.add`.
         IntegrityError: its request was stored before, see `find_request`.
     """
-    run = connection.execute(LOCK_RUN, {"run": run_id}).first()
-    if run is None:
+    locked = _LOCK_RUN.run(connection, {"run": run_id})
+    if not locked:
         raise RunNotFoundError(f"no run number {run_id} in the store")
+    (run,) = locked
+    if name not in ("", run.name):
+        raise RunNotFoundError(f"no run called {name!r}", run=name)
     numbers = row.numbers
-    previous = _newest(connection, run_id, candidate.digest)
+    digest = numbers["digest"]
+    newest = _newest(connection, run_id, (digest, *candidate.parents))
+    previous = newest.get(digest)
     if previous is not None:
         _check_source(connection, run_id, previous.sequence, candidate)
-    parents = [_parent(connection, run_id, digest) for digest in candidate.parents]
+    parents = [_parent(newest, parent) for parent in candidate.parents]
     # Added again, it is no new child of its parent.
     parent = parents[0] if parents and previous is None else None
     key = {"run_id": run_id, "sequence": run.evaluation_count + 1}
@@ -151,14 +168,14 @@ def insert_evaluation(
         "gain": numbers["fitness"] - parent.fitness if parent else None,
     }
     texts = {**key, "candidate": row.candidate, "evaluation": row.evaluation}
-    connection.execute(_INSERT, columns)
-    connection.execute(_INSERT_TEXTS, texts)
-    connection.execute(_UPDATE_RUN, _sums(connection, run, columns, previous))
+    _INSERT.run(connection, columns)
+    _INSERT_TEXTS.run(connection, texts)
+    _UPDATE_RUN.run(connection, _sums(connection, run, columns, previous))
     return result_of([columns[column.name] for column in RESULTS.selected_columns])
 
 
 def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]) -> Result | None:
-    """Return what a request added before; None when it did not.
+    """Return the evaluation that a request added before, or None.
 
     Raises:
         AlreadyExistsError: it added another candidate.
@@ -177,21 +194,26 @@ def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]
     return result_of(earlier)
 
 
-def _newest(connection: sa.Connection, run_id: int, digest: str) -> _Newest | None:
-    """Return the newest evaluation of `digest`; None where there is none."""
-    found = connection.execute(_OF_DIGEST, {"run": run_id, "digest": digest})
-    return max((_Newest(*row) for row in found), default=None)
+def _newest(connection: sa.Connection, run_id: int, digests: Sequence[str]) -> dict[str, _Newest]:
+    """Return the newest evaluation of each of `digests` that has one."""
+    found: dict[str, _Newest] = {}
+    for start in range(0, len(digests), len(_DIGESTS)):
+        asked = digests[start : start + len(_DIGESTS)]
+        values = dict(zip_longest(_DIGESTS, asked, fillvalue=asked[0]))
+        for digest, sequence, fitness in _OF_DIGESTS.run(connection, {"run": run_id, **values}):
+            one = _Newest(sequence, fitness)
+            found[digest] = max(found.get(digest, one), one)
+    return found
 
 
-def _parent(connection: sa.Connection, run_id: int, digest: str) -> _Newest:
-    parent = _newest(connection, run_id, digest)
-    if parent is None:
+def _parent(newest: Mapping[str, _Newest], digest: str) -> _Newest:
+    if digest not in newest:
         raise InvalidArgumentError(
             f"parent {digest} is not in this run: add it first, or leave it out",
             field="candidate.parents",
             parent=digest,
         )
-    return parent
+    return newest[digest]
 
 
 def _check_source(

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from archive_svc.store.schema import RUNS
 from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunBudget, RunState
 from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.errors import RunHeldError
 from kernel_foundry.process_identity import is_gone
 
-_LEASE: Final = sa.select(RUNS.c.holder, RUNS.c.held_until_unix_s).where(
+_LEASE: Final = sa.select(RUNS.c.name, RUNS.c.holder, RUNS.c.held_until_unix_s).where(
     RUNS.c.id == sa.bindparam("run")
 )
 
@@ -24,6 +25,8 @@ _LEASE: Final = sa.select(RUNS.c.holder, RUNS.c.held_until_unix_s).where(
 class RunLease:
     """A run's lease as it stands."""
 
+    run: str
+    """Name of the run."""
     holder: LeaseHolder | None
     until_unix_s: float
 
@@ -51,6 +54,26 @@ def read_lease(connection: sa.Connection, run_id: int) -> RunLease:
     return _lease(connection.execute(_LEASE, {"run": run_id}).one())
 
 
+def check_lease(connection: sa.Connection, run_id: int, holder: LeaseHolder | None = None) -> None:
+    """Refuse to change a run that another loop than `holder` works on.
+
+    Raises:
+        RunHeldError: it says which one.
+    """
+    lease = read_lease(connection, run_id)
+    other = lease.holder
+    if other is None or other == holder or not lease.is_live():
+        return
+    raise RunHeldError(
+        f"run {lease.run} is being worked on by process {other.process_id} on {other.host}, last "
+        f"heartbeat {lease.age_s():.0f} s ago: stop that process first, or start a run of another "
+        f"name; the lease of a dead loop expires after {LEASE_SECONDS:.0f} s",
+        run=lease.run,
+        host=other.host,
+        process=str(other.process_id),
+    )
+
+
 def write_lease(
     connection: sa.Connection, run_id: int, holder: LeaseHolder, budget: RunBudget
 ) -> None:
@@ -72,4 +95,4 @@ def write_state(connection: sa.Connection, run_id: int, state: RunState) -> None
 
 def _lease(row: Any) -> RunLease:
     holder = from_json(LeaseHolder, row.holder) if row.holder else None
-    return RunLease(holder=holder, until_unix_s=row.held_until_unix_s)
+    return RunLease(run=row.name, holder=holder, until_unix_s=row.held_until_unix_s)

@@ -1,9 +1,10 @@
-"""What goes into the store and comes out of it, beside the domain's own types."""
+"""The rows of the store, and conversions between them and the domain's types."""
 
 import re
 import sys
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -35,17 +36,17 @@ class RunRow:
     selected_count: int
     """Selections reserved; the next one has this number."""
     cost_usd: float
-    """Of all evaluations."""
+    """Sum over all evaluations."""
     best_sequence: int | None
-    """Newest evaluation of the candidate with the highest lower-bound fitness; None: none."""
+    """Newest evaluation of the run's best candidate; None if nothing passed."""
     best_fitness: float | None
     best_speedup: float | None
     budget: RunBudget | None
-    """Of the loop that worked on it last."""
+    """Budget of the loop that worked on it last."""
     steering_count: int
     """The largest sequence of its steering events."""
     owner: str = ""
-    """User who made it; "" for nobody."""
+    """The user who made it; "" for nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +54,16 @@ class NewEvaluation:
     """An evaluation to be stored."""
 
     request_id: str
-    """The same one adds once."""
+    """An evaluation with the id of an earlier one is not added again."""
     candidate: Candidate
     evaluation: Evaluation
     cost_usd: float = 0.0
     island: str = ""
-    """Name of the island it belongs to; "" when that is not known."""
+    """Name of the island that it belongs to; "" if that is not known."""
     selection: int | None = None
     """Number of the selection that it answers."""
     journal: str = ""
-    """What was selected and dropped before it, see `archive_svc.run.journal`; "": not known."""
+    """Selections made and dropped before it, see `archive_svc.run.journal`; "": not known."""
     archived_unix_s: float | None = None
     """When it was added; None: now."""
 
@@ -89,6 +90,7 @@ RESULTS: Final = sa.select(
     EVALUATIONS.c.memory,
     EVALUATIONS.c.algorithm,
     EVALUATIONS.c.synchronization,
+    EVALUATIONS.c.features,
     EVALUATIONS.c.has_parameters,
     EVALUATIONS.c.island,
     EVALUATIONS.c.selection,
@@ -145,7 +147,7 @@ def evaluation_row(new: NewEvaluation) -> EvaluationRow:
 def numbers_of(new: NewEvaluation) -> dict[str, Any]:
     """Return the columns of `EVALUATIONS` that do not depend on earlier evaluations."""
     candidate, evaluation = new.candidate, new.evaluation
-    measures = evaluation.measures
+    measures, launches = evaluation.measures, evaluation.launches
     return {
         "request_id": new.request_id,
         "digest": candidate.digest,
@@ -156,6 +158,7 @@ def numbers_of(new: NewEvaluation) -> dict[str, Any]:
         "memory": measures.memory if measures else None,
         "algorithm": measures.algorithm if measures else None,
         "synchronization": measures.synchronization if measures else None,
+        "features": " ".join(f"{f:.0f}" for f in launches.features) if launches else "",
         "speedup": evaluation.speedup,
         "has_parameters": _HAS_TUNE.search(candidate.source.plan) is not None,
         "island": new.island,
@@ -170,7 +173,7 @@ def result_of(row: Any) -> Result:
     """Return the result in a row of `RESULTS`; equal strings are one object."""
     (
         sequence, digest, operator, parent, outcome, fitness,
-        memory, algorithm, synchronization, has_parameters, island, selection,
+        memory, algorithm, synchronization, features, has_parameters, island, selection,
     ) = row  # fmt: skip
     return Result(
         sequence=sequence,
@@ -180,6 +183,7 @@ def result_of(row: Any) -> Result:
         outcome=sys.intern(outcome),
         fitness=fitness,
         cell=_cell(memory, algorithm, synchronization),
+        features=_features(features),
         has_parameters=bool(has_parameters),
         island=sys.intern(island),
         selection=selection,
@@ -213,6 +217,12 @@ def transition(row: Any) -> Transition:
         gain=gain,
         outcome=outcome,
     )
+
+
+@lru_cache(maxsize=1024)
+def _features(text: str) -> tuple[float, ...]:
+    """Return the numbers in a text; equal ones are one object, as runs have few of them."""
+    return tuple(map(float, text.split()))
 
 
 def _cell(memory: int | None, algorithm: int | None, synchronization: int | None) -> Cell | None:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
@@ -19,6 +19,12 @@ REQUEST_ID_LENGTH: Final = 200
 
 JOURNAL_LENGTH: Final = 64 * 1024
 """Most characters of a journal, see `archive_svc.run.journal`: enough for its most events."""
+
+FEATURES_LENGTH: Final = 100
+"""Most characters of the features of `kernel_foundry.domain.launch_facts`, with blanks between."""
+
+LARGEST_INTEGER: Final = 2**31 - 1
+"""That every database's integer columns hold, those of ids among them."""
 
 METADATA = sa.MetaData()
 
@@ -46,7 +52,7 @@ RUNS = sa.Table(
 )
 
 is_there: Final = RUNS.c.spec != ""
-"""Of runs that were not deleted."""
+"""Condition for runs that were not deleted."""
 
 
 def emptied(run_id: int) -> dict[str, object]:
@@ -78,6 +84,7 @@ EVALUATIONS = sa.Table(
     sa.Column("memory", sa.Integer),
     sa.Column("algorithm", sa.Integer),
     sa.Column("synchronization", sa.Integer),
+    sa.Column("features", sa.String(FEATURES_LENGTH), nullable=False, server_default=sa.text("''")),
     sa.Column("speedup", sa.Float),
     sa.Column("has_parameters", sa.Boolean, nullable=False),
     sa.Column("island", sa.String(40), nullable=False),
@@ -114,4 +121,4 @@ STEERING = sa.Table(
     sa.Column("evaluation_count", sa.Integer, nullable=False),
     sa.Column("steering", sa.Text, nullable=False),  # what was asked, JSON
 )
-"""What people asked of runs, see `kernel_foundry.domain.steering`."""
+"""Steering events of runs, see `kernel_foundry.domain.steering`."""

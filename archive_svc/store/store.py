@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from archive_svc.grids.result import Result
 from archive_svc.store.insert import LOCK_RUN, check_row, find_request, insert_evaluation
-from archive_svc.store.leases import RunLease, read_lease, state_of, write_lease, write_state
+from archive_svc.store.leases import check_lease, read_lease, state_of, write_lease, write_state
 from archive_svc.store.rows import (
     RESULTS,
     TRANSITIONS,
@@ -27,7 +27,16 @@ from archive_svc.store.rows import (
     result_of,
     transition,
 )
-from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, STEERING, TEXTS, emptied, is_there
+from archive_svc.store.schema import (
+    EVALUATIONS,
+    LARGEST_INTEGER,
+    RUNS,
+    SCHEMA,
+    STEERING,
+    TEXTS,
+    emptied,
+    is_there,
+)
 from archive_svc.store.steering import insert_steering, steering_after
 from kernel_foundry.domain.archive import (
     ArchivedEvaluation,
@@ -43,6 +52,7 @@ from kernel_foundry.domain.steering import Steering, SteeringEvent
 from kernel_foundry.errors import AlreadyExistsError, CorruptArchiveError, RunNotFoundError
 from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
+from kernel_foundry.sql.prepared import PreparedStatement
 
 _BUT_SPEC: Final = tuple(c for c in RUNS.c if c is not RUNS.c.spec)
 _RUNS: Final = sa.select(*_BUT_SPEC).where(is_there).order_by(RUNS.c.id.desc())
@@ -50,8 +60,10 @@ _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
 _NEWEST_RUN: Final = _RUNS.limit(1)
 _RUNS_BEFORE: Final = _RUNS.where(RUNS.c.id < sa.bindparam("before")).limit(sa.bindparam("limit"))
 _ID_OF: Final = sa.select(RUNS.c.id).where(RUNS.c.name == sa.bindparam("name"), is_there)
-_COUNTS: Final = sa.select(RUNS.c.evaluation_count, RUNS.c.steering_count).where(
-    RUNS.c.id == sa.bindparam("run"), RUNS.c.name == sa.bindparam("name"), is_there
+_COUNTS: Final = PreparedStatement(
+    sa.select(RUNS.c.evaluation_count, RUNS.c.steering_count).where(
+        RUNS.c.id == sa.bindparam("run"), RUNS.c.name == sa.bindparam("name"), is_there
+    )
 )
 _SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
 
@@ -79,9 +91,6 @@ _WHOLE_AT: Final = WHOLE.where(
 _TRANSITIONS_AFTER: Final = (
     TRANSITIONS.where(*_AFTER).order_by(EVALUATIONS.c.sequence).limit(sa.bindparam("limit"))
 )
-
-LARGEST_ID: Final = 2**31 - 1
-"""That a column of a run's id holds."""
 
 _SPECS_KEPT: Final = 128
 """Specs of runs in memory; each has up to a few megabytes."""
@@ -140,11 +149,11 @@ class Store:
         None for a run that was deleted, or is called otherwise.
         """
         with store_errors(self._shown_url), self._readers.connect() as connection:
-            row = connection.execute(_COUNTS, {"run": run_id, "name": name}).first()
-        return None if row is None else (row.evaluation_count, row.steering_count)
+            rows = _COUNTS.run(connection, {"run": run_id, "name": name})
+        return (rows[0].evaluation_count, rows[0].steering_count) if rows else None
 
     def list_runs(
-        self, limit: int, *, before: int = LARGEST_ID, owner: str | None = None
+        self, limit: int, *, before: int = LARGEST_INTEGER, owner: str | None = None
     ) -> list[RunRow]:
         """Return up to `limit` runs with an id below `before`, newest first.
 
@@ -181,40 +190,39 @@ class Store:
             if holder is None or lease.holder in (None, holder):
                 write_state(connection, run_id, state)
 
-    def hold(self, run_id: int, holder: LeaseHolder, budget: RunBudget) -> RunLease | None:
-        """Make a run a loop's own from now on; return the lease that another one has instead.
+    def hold(self, run_id: int, holder: LeaseHolder, budget: RunBudget) -> None:
+        """Make a run a loop's own from now on.
 
         Raises:
+            RunHeldError: another loop works on it.
             RunNotFoundError: the run was deleted.
         """
         with store_errors(self._shown_url), self._engine.begin() as connection:
             _lock(connection, run_id)
-            lease = read_lease(connection, run_id)
-            if lease.holder != holder and lease.is_live():
-                return lease
+            check_lease(connection, run_id, holder)
             write_lease(connection, run_id, holder, budget)
-        return None
 
-    def delete_run(self, run_id: int) -> RunLease | None:
-        """Remove a run with all its evaluations; return the lease that forbids it instead.
+    def delete_run(self, run_id: int) -> None:
+        """Remove a run with all its evaluations.
 
         Its row stays, empty: no other run ever gets its id, which other processes may know.
+
+        Raises:
+            RunHeldError: a loop works on it.
         """
         with store_errors(self._shown_url), self._engine.begin() as connection:
             connection.execute(LOCK_RUN, {"run": run_id})
-            lease = read_lease(connection, run_id)
-            if lease.is_live():
-                return lease
+            check_lease(connection, run_id)
             connection.execute(TEXTS.delete().where(TEXTS.c.run_id == run_id))
             connection.execute(EVALUATIONS.delete().where(EVALUATIONS.c.run_id == run_id))
             connection.execute(STEERING.delete().where(STEERING.c.run_id == run_id))
             connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(emptied(run_id)))
-        return None
 
-    def rename_run(self, run_id: int, new_name: str) -> RunLease | None:
-        """Give a run another name; return the lease that forbids it instead.
+    def rename_run(self, run_id: int, new_name: str) -> None:
+        """Give a run another name.
 
         Raises:
+            RunHeldError: a loop works on it.
             AlreadyExistsError: another run has that name.
             RunNotFoundError: the run was deleted.
         """
@@ -222,9 +230,7 @@ class Store:
             try:
                 with self._engine.begin() as connection:
                     connection.execute(LOCK_RUN, {"run": run_id})
-                    lease = read_lease(connection, run_id)
-                    if lease.is_live():
-                        return lease
+                    check_lease(connection, run_id)
                     text: str = connection.execute(_SPEC, {"run": run_id}).scalar_one()
                     if not text:
                         raise RunNotFoundError("the run was deleted", run="")
@@ -235,7 +241,6 @@ class Store:
                 raise AlreadyExistsError(
                     f"there is a run called {new_name}", run=new_name
                 ) from error
-        return None
 
     def reserve_selections(self, run_id: int, count: int) -> int:
         """Return the first of `count` numbers of selections that nobody else is given."""
@@ -244,15 +249,20 @@ class Store:
             connection.execute(_RESERVE, {"run": run_id, "count": count})
         return first
 
-    def add(self, run_id: int, new: NewEvaluation) -> tuple[Result, bool]:
+    def add(self, run_id: int, new: NewEvaluation, name: str = "") -> tuple[Result, bool]:
         """Store an evaluation, or find that its request was stored before.
+
+        Args:
+            run_id: The run.
+            new: The evaluation.
+            name: What the run has to be called; "": anything.
 
         Returns:
             The result as stored, and whether its request was stored before: then nothing was
             written. Else its sequence is the run's newest.
 
         Raises:
-            RunNotFoundError: no run has that id.
+            RunNotFoundError: no run has that id, or it is called otherwise.
             AlreadyExistsError: the request_id added another candidate, or the candidate's digest
                 another source.
             InvalidArgumentError: a parent is not in this run, or the request_id is empty
@@ -263,7 +273,7 @@ class Store:
         with store_errors(self._shown_url):
             try:
                 with self._engine.begin() as connection:
-                    return insert_evaluation(connection, run_id, row, new.candidate), False
+                    return insert_evaluation(connection, run_id, row, new.candidate, name), False
             except sa.exc.IntegrityError:
                 # A repeat is rare, so the request is looked for only now.
                 with self._readers.connect() as connection:

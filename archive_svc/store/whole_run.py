@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from archive_svc.store.leases import state_of
 from archive_svc.store.rows import PASSED, WHOLE, EvaluationRow
-from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, is_there
+from archive_svc.store.schema import EVALUATIONS, LARGEST_INTEGER, RUNS, SCHEMA, TEXTS, is_there
 from archive_svc.store.steering import steering_after, write_steering
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.plain import from_json, to_json
@@ -25,9 +25,6 @@ from kernel_foundry.sql.failures import store_errors
 
 BATCH: Final = 200
 """Evaluations in memory at a time: each has several kilobytes of text."""
-
-LARGEST_INTEGER: Final = 2**31 - 1
-"""That every database's integer columns hold."""
 
 _RUN: Final = sa.select(RUNS).where(is_there).order_by(RUNS.c.id.desc()).limit(1)
 _BATCH_AFTER: Final = (
@@ -156,7 +153,7 @@ class _NameTakenError(Exception):
 
 
 class _History:
-    """What the evaluations of a run add up to, and how each stands to the ones before it."""
+    """The sums over a run's evaluations, and the columns of each that depend on earlier ones."""
 
     def __init__(self, run_id: int) -> None:
         self.evaluation_count = 0

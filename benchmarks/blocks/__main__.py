@@ -1,11 +1,14 @@
 """Candidates of at most 60 lines over our blocks, judged beside what PyTorch has, against bars.
 
 On a GPU: products, attention and convolution against the library's (cuBLAS and cuDNN by PyTorch
-eager, compiled and as a CUDA graph, whichever is fastest), rows against the traffic bound. On a
+eager, compiled and as a CUDA graph, whichever is fastest), rows against the traffic bound; and two
+of them beside the same without what makes the difference (`without/`): stream-K, persistent blocks,
+in the fastest of their configurations. On a
 processor: each beside an answer as short that includes none (`without/`), over the faster of eager
 and compiled, baselines measured anew each time; what counts is the median of all repeats. Exit
 code 1 where a bar is missed or a candidate fails.
-Run: python -m benchmarks.blocks [--device cuda:0|sycl:0] [--repeats N] [--out FILE]
+Run: python -m benchmarks.blocks [--device cuda:0|sycl:0] [--only NAME ...] [--repeats N]
+[--out FILE]
 """
 
 import argparse
@@ -17,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.result_file import RESULTS, write_result
-from kernel_foundry.domain.evaluation import WorkloadResult
+from kernel_foundry.domain.evaluation import Setting, WorkloadResult
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.task_file import read_task
@@ -37,6 +40,8 @@ class Bar:
     """The measured figure; None where it was not measured."""
     least: float
     least_bits: float = 0.0
+    least_gain: float = 0.0
+    """Over the one in `without/`."""
 
 
 def _speedup(result: WorkloadResult) -> float | None:
@@ -52,12 +57,30 @@ BARS: Final = {
     "float32_product": Bar(
         text="times the library's speed", reached=_speedup, least=2.5, least_bits=20.0
     ),
+    "tf32_product": Bar(
+        text="of the library's speed", reached=_speedup, least=0.85, least_bits=10.0
+    ),
+    "fp8_product": Bar(text="of the library's speed", reached=_speedup, least=0.85),
+    "skinny_product": Bar(
+        text="of the library's speed", reached=_speedup, least=0.85, least_gain=1.1
+    ),
+    "mma_product": Bar(text="of the library's speed", reached=_speedup, least=0.5),
     "attention": Bar(text="of the library's speed", reached=_speedup, least=0.75),
     "conv2d": Bar(text="times the library's speed", reached=_speedup, least=2.0, least_bits=20.0),
     "softmax": Bar(text="of the traffic bound", reached=_traffic, least=0.9),
     "layer_norm": Bar(text="of the traffic bound", reached=_traffic, least=0.9),
     "cross_entropy": Bar(text="of the traffic bound", reached=_traffic, least=0.9),
+    "cumulative_sum": Bar(text="of the traffic bound", reached=_traffic, least=0.9),
 }
+WITHOUT: Final[dict[str, tuple[dict[str, int], ...]]] = {
+    "bf16_product": ({"TILE_M": 128, "TILE_N": 256, "STAGES": 4},),
+    "skinny_product": (
+        {"TILE_M": 64, "TILE_N": 64, "STAGES": 8},
+        {"TILE_M": 128, "TILE_N": 64, "STAGES": 8},
+        {"TILE_M": 128, "TILE_N": 128, "STAGES": 6},
+    ),
+}
+"""Configurations of those in `without/`; the fastest counts."""
 
 
 BARS_ON_PROCESSORS: Final = {"scores_softmax": 1.3, "residual_rmsnorm": 1.3, "linear_gelu": 1.3}
@@ -68,18 +91,21 @@ def main() -> int:
     """Judge, print and write the result file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda:0", help="where to measure (cuda:0)")
+    parser.add_argument("--only", nargs="+", choices=BARS, help="these alone, on a GPU")
     parser.add_argument("--repeats", type=int, default=5, help="verdicts each, on a processor (5)")
     parser.add_argument("--out", type=Path, help="result file")
     arguments = parser.parse_args()
     if arguments.device.startswith("sycl"):
         return _on_processor(arguments)
-    with connect() as foundry:
-        device = foundry.admit(read_task(FOLDER / "softmax.py"), device=arguments.device).device
-        measured = {
-            name: _judge(foundry, name, bar, arguments.device) for name, bar in BARS.items()
-        }
+    names = arguments.only or tuple(BARS)
     out = arguments.out or RESULTS / f"{NAME}.json"
-    write_result(out, NAME, device, {"candidates": measured})
+    measured: dict[str, Any] = {}
+    with connect() as foundry:
+        device = foundry.admit(read_task(FOLDER / f"{names[0]}.py"), device=arguments.device).device
+        for name in names:
+            measured[name] = _judge(foundry, name, BARS[name], arguments.device)
+            # After each, for a run that is broken off to leave what it has.
+            write_result(out, NAME, device, {"candidates": measured})
     return 0 if all(figures["is_reached"] for figures in measured.values()) else 1
 
 
@@ -109,7 +135,6 @@ def _on_processor(arguments: argparse.Namespace) -> int:
                 f"{name}: {shown} times the faster of eager and torch.compile (bar {least})",
                 flush=True,
             )
-            # After each, for a run that is broken off to leave what it has.
             write_result(out, f"{NAME}_cpu", device, {"candidates": measured})
     return 0 if all(figures["is_reached"] for figures in measured.values()) else 1
 
@@ -173,12 +198,38 @@ def _judge(foundry: Foundry, name: str, bar: Bar, device: str) -> dict[str, Any]
         and (reached or 0.0) >= bar.least
         and (bits or 0.0) >= bar.least_bits,
     }
+    if name in WITHOUT:
+        fastest = _fastest_without(foundry, name, device)
+        gain = fastest["median_ns"] / timed.timing.median_ns
+        figures |= {"without": fastest, "gain": gain, "least_gain": bar.least_gain}
+        figures["is_reached"] &= gain >= bar.least_gain
+        print(f"{name}: {gain:.3f} times as fast as without (bar {bar.least_gain})")
     shown = "not measured" if reached is None else f"{reached:.3f}"
     print(
         f"{name}: {verdict.outcome.name}, {duration(timed.timing.median_ns)}, {shown} {bar.text} "
         f"(bar {bar.least}), bits {'–' if bits is None else f'{bits:.1f}'}"
     )
     return figures
+
+
+def _fastest_without(foundry: Foundry, name: str, device: str) -> dict[str, Any]:
+    """Return the fastest configuration of the one in `without/`.
+
+    Raises:
+        RuntimeError: one fails.
+    """
+    text = (FOLDER / "without" / f"{name}.cuda.md").read_text("utf-8")
+    measured: list[dict[str, Any]] = []
+    for chosen in WITHOUT[name]:
+        settings = tuple(Setting(name=key, value=str(value)) for key, value in chosen.items())
+        verdict = foundry.evaluate(
+            read_task(FOLDER / f"{name}.py"), text, device=device, configuration=settings
+        )
+        timed = next((w.timing for w in verdict.workloads if w.timing is not None), None)
+        if not verdict.passed or timed is None:
+            raise RuntimeError(f"{name} of without/ with {chosen}: {verdict.outcome.name}")
+        measured.append({"configuration": chosen, "median_ns": timed.median_ns})
+    return min(measured, key=lambda figures: figures["median_ns"]) | {"tried": measured}
 
 
 if __name__ == "__main__":

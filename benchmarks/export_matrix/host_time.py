@@ -79,7 +79,7 @@ def host_times(file: Any, device: str) -> dict[str, float]:
             "relu": lambda: relu(small),
             "result": call.makers[0],
         }
-        if call.is_one_row:
+        if call.is_one_row and not call.scratch.places:
             layout = next(iter(call.layouts.kept.values()), None)
             results = call.new_results()
             taken = (*inputs, *file.weights_of(model), *results)

@@ -19,7 +19,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFacts:
-    """What all kernels of a candidate do together.
+    """Facts about all kernels of a candidate together.
 
     Access weights count an access eight times as often for each loop around it.
     """
@@ -48,9 +48,9 @@ class KernelFacts:
     reduces_in_group: bool = False
     """Reductions, scans or exchanges over a sub-group or work-group."""
     group_scopes: tuple[Scope, ...] = ()
-    """Of every group operation, each once."""
+    """Scopes of the group operations, each once."""
     barrier_scopes: tuple[Scope, ...] = ()
-    """Of every barrier, each once."""
+    """Scopes of the barriers, each once."""
     has_global_atomics: bool = False
     has_local_atomics: bool = False
     may_wait: bool = False

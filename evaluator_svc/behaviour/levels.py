@@ -1,11 +1,6 @@
 """The levels of a candidate's three measures, each with its reason, from facts about its kernels.
 
-Memory: 0 scalar or strided global access · 1 mostly contiguous or vector access · 2 global data
-staged in local memory · 3 staged, and held in a register tile or moved ahead.
-Algorithm: 0 direct · 1 fewer passes over the data than the reference has operators · 2 work-items
-cooperate, or an online recurrence · 3 register tiles of products or matrix units.
-Synchronisation: 0 none · 1 work-group barriers, group operations or local atomics · 2 sub-group
-operations · 3 global atomics, or several launches that hand data on through scratch.
+`kernel_foundry.domain.measures.LEVEL_TEXTS` says what each level means.
 """
 
 from dataclasses import dataclass
@@ -23,7 +18,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanCounts:
-    """What the plan adds to what kernels do."""
+    """Counts of the plan, beside the facts about kernels."""
 
     launch_count: int
     scratch_count: int

@@ -35,12 +35,7 @@ T = TypeVar("T")
 
 
 class CandidateRefusedError(Exception):
-    """The candidate goes no further.
-
-    Args:
-        outcome: What becomes of it.
-        findings: Why.
-    """
+    """The candidate goes no further."""
 
     def __init__(self, outcome: EvaluationOutcome, findings: tuple[Finding, ...]) -> None:
         super().__init__(outcome.value)

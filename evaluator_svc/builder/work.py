@@ -80,6 +80,7 @@ def _bind(
                 ),
             )
             for workload in request.workloads
+            if workload.workload not in parsed.left_out
         ]
     except PlanError as error:
         raise plan_refused(error) from error

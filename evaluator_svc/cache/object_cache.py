@@ -75,7 +75,7 @@ def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str)
         device.id.partition(":")[0],
         device.architecture,
         # SPIR-V is built by the device's own driver, cubins by a compiler that knows no driver.
-        device.driver_version if backend_of(device.language).is_object_of_driver else "",
+        device.driver_version if backend_of(device.language).depends_on_driver else "",
         compiler_version,
     )
 
@@ -180,11 +180,7 @@ class _Head:
 
 
 class _RecentUnits:
-    """The units used last, as many as fit; builds in several threads share them.
-
-    Args:
-        most_bytes: What they may take together.
-    """
+    """The units used last, as many as fit; builds in several threads share them."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes

@@ -22,11 +22,7 @@ _SYMBOL_TABLE: Final = 2
 
 
 class CubinError(Exception):
-    """The bytes are no cubin that can be read.
-
-    Args:
-        reason: What is wrong with them.
-    """
+    """The bytes are no cubin that can be read."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

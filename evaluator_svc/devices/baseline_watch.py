@@ -18,7 +18,7 @@ LOADED_RECHECK_SECONDS: Final = 15.0
 
 
 @dataclass(slots=True)
-class _Standing:
+class _LastLook:
     seen_s: float
     verdict_count: int = 0
     was_loaded: bool = False
@@ -26,7 +26,7 @@ class _Standing:
 
 
 class BaselineWatch:
-    """Remembers for each task of one device; may be called from any thread.
+    """Remembers the last look at the baselines of each task of one device; thread-safe.
 
     Args:
         clock: Seconds.
@@ -35,12 +35,12 @@ class BaselineWatch:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._standings: dict[str, _Standing] = {}
+        self._last_looks: dict[str, _LastLook] = {}
 
     def knows(self, task: str) -> bool:
         """Return whether this process has seen the baselines of the task (its digest) hold."""
         with self._lock:
-            return task in self._standings
+            return task in self._last_looks
 
     def saw(self, task: str, *, is_loaded: bool, warnings: tuple[str, ...] = ()) -> None:
         """Note that the baselines were timed just now.
@@ -51,15 +51,15 @@ class BaselineWatch:
             warnings: What is to be said of them until they are looked at again.
         """
         with self._lock:
-            self._standings[task] = _Standing(
+            self._last_looks[task] = _LastLook(
                 seen_s=self._clock(), was_loaded=is_loaded, warnings=warnings
             )
 
     def warnings(self, task: str) -> tuple[str, ...]:
-        """Return what is to be said of the baselines as they were last seen."""
+        """Return the warnings about the baselines at the last look."""
         with self._lock:
-            standing = self._standings.get(task)
-            return standing.warnings if standing else ()
+            last = self._last_looks.get(task)
+            return () if last is None else last.warnings
 
     def is_due(self, task: str, *, is_loaded: bool) -> bool:
         """Count a verdict that relies on the baselines; return whether to look at them first.
@@ -69,11 +69,11 @@ class BaselineWatch:
             is_loaded: Whether the verdict's own times are of a loaded moment.
         """
         with self._lock:
-            standing = self._standings.get(task)
-            if standing is None:
+            last = self._last_looks.get(task)
+            if last is None:
                 return True
-            standing.verdict_count += 1
-            age_s = self._clock() - standing.seen_s
-            if standing.was_loaded or is_loaded:
+            last.verdict_count += 1
+            age_s = self._clock() - last.seen_s
+            if last.was_loaded or is_loaded:
                 return age_s > LOADED_RECHECK_SECONDS
-            return standing.verdict_count > RECHECK_VERDICTS or age_s > RECHECK_SECONDS
+            return last.verdict_count > RECHECK_VERDICTS or age_s > RECHECK_SECONDS

@@ -38,7 +38,7 @@ Source: CUDA C++ Programming Guide, technical specifications for each compute ca
 """
 
 _ASSUMED_UNITS: Final = 128
-"""What a plan that asks for `device.compute_units` gets: parts of one architecture differ."""
+"""Value of `device.compute_units` in plans; devices of one architecture differ in it."""
 _ASSUMED_MEMORY: Final = 16 << 30
 
 _HOST: Final = DeviceSpec(

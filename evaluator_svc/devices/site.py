@@ -45,6 +45,7 @@ from kernel_foundry.errors import BackendUnavailableError
 PROFILERS: Final = {"cuda": profiler.NCU, "sycl": perf_events.NAME}
 """The tool whose counters a profile reads, by kind of device."""
 
+_COMPILE: Final = "torch.compile"
 _MEMORY_A_SPARE: Final = 16 << 30
 """Device memory for each spare runner, which occupies some itself."""
 
@@ -105,6 +106,8 @@ class DeviceSite:
         self.closed_counters = _closed_counters(self.kind)
         """Why no profile can read counters here; empty if it may. A profile that fails sets it."""
         self._admissions: dict[str, Admission] = {}
+        self._untrue_baselines: set[str] = set()
+        """Keys of admissions of an earlier process that timed baselines at a loaded moment."""
         self.baselines = BaselineWatch()
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
         if self.shares_cores:
@@ -180,14 +183,26 @@ class DeviceSite:
         """Return the admission of `task` that is kept, or None."""
         key = self._admission_key(task)
         if key not in self._admissions:
-            entry = self._facts.get(key)
+            quiet, loaded = self._facts.get(key), None
+            if quiet is None:
+                loaded = self._facts.get(_of_loaded_moment(key))
+            entry = quiet or loaded
             if entry is None:
                 return None
             try:
                 self._admissions[key] = from_json(Admission, entry)
             except PlainError:
                 return None
+            if loaded is not None:
+                self._untrue_baselines.add(key)
         return self._admissions[key]
+
+    def has_true_baselines(self, task: Task) -> bool:
+        """Return False when the kept admission of `task` has baselines of a loaded moment.
+
+        They are those of an earlier process, and are measured again before they are relied on.
+        """
+        return self._admission_key(task) not in self._untrue_baselines
 
     def remember_admission(
         self,
@@ -198,12 +213,18 @@ class DeviceSite:
     ) -> None:
         """Keep an admission whose baselines were just timed, here and on disk.
 
-        One that was timed on a loaded host is kept by this process only, until it is timed again.
+        Another process measures those of a loaded host again. It makes the whole admission again
+        where the task was refused or torch.compile left out: the host may have had no time.
         """
         key = self._admission_key(task)
         self._admissions[key] = admission
+        self._untrue_baselines.discard(key)
         if self.saw_baselines(task, load, drifts):
             self._facts.put(key, to_json(admission).encode())
+        elif admission.admitted and (
+            _COMPILE not in self.settings.baselines or _has_compiled(admission)
+        ):
+            self._facts.put(_of_loaded_moment(key), to_json(admission).encode())
 
     def saw_baselines(
         self, task: Task, load: HostLoad | None, drifts: tuple[str, ...] = ()
@@ -222,6 +243,11 @@ class DeviceSite:
             warnings = (*drifts, said)
         self.baselines.saw(task.digest, is_loaded=is_loaded, warnings=warnings)
         return not is_loaded
+
+    def keeps_admission(self, task: Task) -> bool:
+        """Return whether another process finds the admission of `task` on disk."""
+        key = self._admission_key(task)
+        return any(self._facts.get(k) is not None for k in (key, _of_loaded_moment(key)))
 
     def load_meter(self) -> LoadMeter:
         """Return a meter of the host's load, which starts now."""
@@ -289,7 +315,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 26",
+            "admission 27",
             task.digest,
             *self._identity(),
             _torch_version(),
@@ -298,11 +324,20 @@ class DeviceSite:
         )
 
     def _identity(self) -> tuple[str, ...]:
-        """What equal devices of one host share, so that they are measured once."""
+        """Data that equal devices of one host share, so that they are measured once."""
         spec = self.spec
         threads = str(self.settings.thread_count)
         sizes = (str(spec.memory_bytes), str(spec.cache_bytes))
         return (self.kind, spec.name, spec.architecture, spec.driver_version, threads, *sizes)
+
+
+def _has_compiled(admission: Admission) -> bool:
+    timed = ({b.name for b in w.baselines} for w in admission.workloads if w.baselines)
+    return all(_COMPILE in names for names in timed)
+
+
+def _of_loaded_moment(admission_key: str) -> str:
+    return content_digest("of a loaded moment", admission_key)
 
 
 def _limited(spec: DeviceSpec, settings: EvaluatorSettings) -> DeviceSpec:

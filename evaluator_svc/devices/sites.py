@@ -24,14 +24,7 @@ _FAILURES_UNTIL_SET_ASIDE: Final = 3
 
 
 class DeviceSites:
-    """The devices; every method may be called from any thread.
-
-    Args:
-        settings: The evaluator's settings.
-        starter: Starts builders, inspectors and runners.
-        judges: Starts judges.
-        signer: Holds the key of the caches.
-    """
+    """The devices; every method may be called from any thread."""
 
     def __init__(
         self,
@@ -57,7 +50,7 @@ class DeviceSites:
         return tuple(s for s in self._opened().values() if s.spec.id not in self._set_aside)
 
     def availability(self) -> tuple[Availability, ...]:
-        """Return what can be used and what cannot, and why; devices set aside included."""
+        """Return usable devices, and why others cannot be used, including those set aside."""
         self._opened()
         broken = [
             Availability(kind=device, available=False, reason=reason)
@@ -66,7 +59,7 @@ class DeviceSites:
         return (*self._availability, *broken)
 
     def isolation(self) -> tuple[IsolationReport, ...]:
-        """Return what locks in each kind of process that meets candidates here."""
+        """Return the locks on each kind of process that meets candidates here."""
         kinds = dict.fromkeys(site.kind for site in self.working())
         # Without any device: what a runner that found none said.
         kinds = kinds or dict.fromkeys(self._settings.device_kinds)
@@ -134,8 +127,15 @@ class DeviceSites:
             self._set_aside[site.spec.id] = f"set aside after {count} failures in a row: {error}"
 
     def close(self) -> None:
-        """End every process of every device."""
-        for site in (self._sites or {}).values():
+        """Wait for running evaluations, then end every process of every device, also half-started.
+
+        No judge starts on any of them any more.
+        """
+        sites = tuple((self._sites or {}).values())
+        for site in sites:
+            site.threads.shutdown()
+        self._judges.close()
+        for site in sites:
             site.close()
         self.pools.close()
         self._starter.close()
@@ -156,15 +156,18 @@ class DeviceSites:
         wanted = repr(device) if device else f"for {language.value}" if language else "at all"
         known = ", ".join(s.spec.id for s in self.working()) or "none"
         kind = device.partition(":")[0] or (language.value if language else "")
-        reasons = "; ".join(
-            f"{a.kind}: {a.reason}"
+        reasons = {
+            a.kind: a.reason
             for a in self.availability()
             if a.reason and kind in ("", a.kind.partition(":")[0])
-        )
+        }
         message = f"there is no device {wanted} here; there is {known}"
-        return BackendUnavailableError(
-            f"{message} ({reasons})" if reasons else message, device=device, reasons=reasons
-        )
+        if reasons:
+            # A loader gives one reason for each place where it looked.
+            first = "; ".join(f"{kind}: {r.partition(';')[0]}" for kind, r in reasons.items())
+            message += f" ({first}). `kfoundry devices --verbose` has all reasons"
+        whole = "; ".join(f"{kind}: {reason}" for kind, reason in reasons.items())
+        return BackendUnavailableError(message, device=device, reasons=whole)
 
     def _opened(self) -> dict[str, DeviceSite]:
         with self._probing:
@@ -208,7 +211,7 @@ class DeviceSites:
         return ready
 
     def _builder(self, kind: str, runner: Ready) -> Ready | None:
-        """What a builder for a runner's device says of itself."""
+        """Return the report of a builder for a runner's device."""
         if runner.device is None:
             return None
         return self.pools.describe(kind, 0, runner.device.architecture if kind == "cuda" else "")

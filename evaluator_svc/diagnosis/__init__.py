@@ -6,8 +6,7 @@ the judge's to say.
 """
 
 from evaluator_svc.diagnosis.compiler_log import compile_findings
-from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.performance import performance_findings
 from evaluator_svc.diagnosis.resources import launch_findings
 
-__all__ = ["LaunchFacts", "compile_findings", "launch_findings", "performance_findings"]
+__all__ = ["compile_findings", "launch_findings", "performance_findings"]

@@ -1,16 +1,16 @@
-"""What to try next against the limit that binds, and nothing that a kernel does already."""
+"""Hints against the limit that sets a kernel's time, without those that it follows already."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.behaviour import KernelFacts
-from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.launch_facts import LaunchFacts
 
 _VECTOR_SHARE: Final = 0.5
-"""Of the accesses of neighbours to neighbours: above, a kernel is vectorised by hand."""
+"""Share of the contiguous accesses above which a kernel is vectorised by hand."""
 
 
 def is_vectorised(kernels: KernelFacts | None) -> bool:
@@ -27,7 +27,7 @@ def bound_hint(
     kernels: KernelFacts | None,
     launches: LaunchFacts | None,
 ) -> str:
-    """Return what to try; empty where the kernels do it all already.
+    """Return the hints; empty if the kernels follow all of them already.
 
     Args:
         kind: The limit.

@@ -124,5 +124,5 @@ _HINTS: Final = (
 
 
 def hint_for(text: str) -> str:
-    """Return what to try; empty when there is nothing to say."""
+    """Return a hint; empty if there is none."""
     return next((hint for pattern, hint in _HINTS if pattern.search(text)), "")

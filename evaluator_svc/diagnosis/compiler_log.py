@@ -20,7 +20,7 @@ _NO_DETAILS: Final = "the compiler failed and named no line"
 
 
 def compile_findings(log: str, device_code: str) -> tuple[Finding, ...]:
-    """Return what the compiler had to say, errors first, each thing once.
+    """Return the compiler's diagnostics as findings, errors first, each once.
 
     Args:
         log: Diagnostics of a build that failed.

@@ -11,11 +11,7 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
 
 def lanes_apart(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Iterate over the finding of a candidate that did not end, at most one.
-
-    Args:
-        findings: All that is known of it.
-    """
+    """Iterate over the finding of a candidate that did not end, at most one."""
     found = next((f for f in findings if f.rule == "object.absent_lanes"), None)
     if found is not None:
         yield Finding(

@@ -20,7 +20,7 @@ _RESERVED_SHARED: Final = 1024
 
 
 class Limit(StrEnum):
-    """What keeps more groups from a compute unit."""
+    """The resource that keeps more groups from a compute unit."""
 
     REGISTERS = "registers"
     SHARED_MEMORY = "shared memory"
@@ -30,12 +30,12 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """What a compute unit holds at once."""
+    """The work-groups that a compute unit runs at once."""
 
     groups: int
     """0: not even one fits."""
     share: float
-    """Of the work-items that a compute unit could hold."""
+    """Share of the work-items that a compute unit could hold."""
     limit: Limit
 
 

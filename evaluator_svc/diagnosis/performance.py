@@ -1,4 +1,4 @@
-"""What holds a correct candidate back: its times against the device's measured limits.
+"""Findings on the speed of a correct candidate: its times against the device's measured limits.
 
 Counts and peaks come from admission. Each finding names the numbers that it follows from.
 """
@@ -9,27 +9,28 @@ from typing import Final
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis.bound_hints import bound_hint, is_vectorised
-from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.resources import resource_findings
 from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
 from kernel_foundry.quantity_text import time_text, uncertainty_text
 
 _LAUNCH_SHARE: Final = 0.3
-"""Of the time: above, launching is what the time goes into."""
+"""Share of the time above which launching sets it."""
 _BOUND_SHARE: Final = 0.5
-"""Of a limit: above, that limit is what binds."""
+"""Share of a limit above which that limit sets the time."""
 _NEAR_BOUND: Final = 0.9
-"""Of the traffic bound: above, each byte is touched once, or nearly so; little holds it back."""
+"""Share of the traffic bound above which each byte is touched about once, and little can be
+gained."""
 _OWN_SHARE: Final = 0.5
-"""Of the time in own kernels: below, library calls decide it."""
+"""Share of the time in own kernels below which library calls set the time."""
 _STRIDED_SHARE: Final = 0.25
 _WARM_SHARE: Final = 0.6
-"""Of the cold time: a warm time below shows data that stay in the caches."""
+"""Share of the cold time; a warm time below it shows that data stay in the caches."""
 _NOISE: Final = 0.05
 """Half-width of the median's interval over the median."""
 _THROTTLING: Final = frozenset(
@@ -73,7 +74,7 @@ def performance_findings(
     resources: tuple[KernelResources, ...] = (),
     has_counters: bool = False,
 ) -> tuple[Finding, ...]:
-    """Return what a timed workload shows; empty when it has no timing.
+    """Return the findings on a timed workload; empty if it has no timing.
 
     Args:
         result: The workload's times.

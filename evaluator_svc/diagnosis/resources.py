@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.behaviour import KernelFacts
-from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.occupancy import Limit, Occupancy, occupancy
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime, shares
+from kernel_foundry.domain.launch_facts import LaunchFacts
 
 _LOW_SHARE: Final = 0.5
-"""Of a compute unit's work-items: below, it is told."""
+"""Share of a compute unit's work-items below which occupancy is reported."""
 _TAIL_WASTE: Final = 0.2
-"""Of the kernel's time: more is lost to the last wave, and it is told."""
+"""Share of the kernel's time; a larger loss to the last wave is reported."""
 _MAIN_SHARE: Final = 0.25
-"""Of the time of all kernels: below, the largest launch's occupancy decides little."""
+"""Share of the time of all kernels below which the largest launch's occupancy matters little."""
 
 _OCCUPANCY_HINTS: Final = {
     Limit.REGISTERS: "fewer values alive at once: smaller register tiles, or "
@@ -35,7 +35,7 @@ def resource_findings(
     kernels: KernelFacts | None = None,
     times: tuple[KernelTime, ...] = (),
 ) -> tuple[Finding, ...]:
-    """Return what the kernels' resources show.
+    """Return the findings on the kernels' resources.
 
     Args:
         resources: Of every kernel; those of several configurations may repeat a name.

@@ -20,14 +20,7 @@ _SEED = 20_260_101
 
 
 class ForeignCandidate:
-    """What was loaded, and how it is called.
-
-    Args:
-        form: How.
-        entry: The class or function.
-        folder: Where its sources lie.
-        device: Of torch.
-    """
+    """What was loaded, and how it is called."""
 
     def __init__(self, form: ForeignForm, entry: Any, folder: Path, device: torch.device) -> None:
         self._form = form
@@ -125,6 +118,6 @@ def _other_parameters(what: str, wanted: list[str]) -> CandidateFaultError:
     return fault(
         EvaluationOutcome.PLAN_ERROR,
         FindingKind.PLAN,
-        f"it is {what}; the reference has parameters {wanted}, whose values are the judge's",
+        f"it is {what}; the reference has parameters {wanted}, and the judge sets their values",
         hint="name parameters as the reference does",
     )

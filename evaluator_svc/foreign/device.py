@@ -10,11 +10,7 @@ from kernel_foundry_native import _core
 
 
 class ForeignDevice:
-    """What native code does for a process of others, with the functions of the judge's memory.
-
-    Args:
-        memory: Copies, fills, compares and measures.
-    """
+    """What native code does for a process of others, with the functions of the judge's memory."""
 
     def __init__(self, memory: JudgeMemory) -> None:
         self.memory = memory

@@ -27,8 +27,8 @@ from evaluator_svc.foreign.outputs import (
 )
 from evaluator_svc.foreign.sources import entry_of, write_sources
 from evaluator_svc.foreign.watched_names import WatchedNames
+from evaluator_svc.hardware.openmp import set_threads
 from evaluator_svc.judge.memory.judge_memory import SharedBuffer
-from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.messages.draw import POISON_BYTE, Draw, TensorSlot
 from evaluator_svc.messages.foreign import (
     ForeignBindRequest,
@@ -93,9 +93,6 @@ class ForeignSession:
     """A candidate, its workloads and their inputs.
 
     Every method raises `CandidateFaultError` for what the candidate is at fault for.
-
-    Args:
-        device: Where it runs.
     """
 
     def __init__(self, device: ForeignDevice) -> None:

@@ -98,6 +98,11 @@ class LoadMeter:
             needed_cores=self._needed_cores,
         )
 
+    def is_loaded(self) -> bool:
+        """Return whether others are known to have had cores that the measurement needed."""
+        load = self.load()
+        return load is not None and load.is_loaded
+
     def _ticks(self) -> tuple[int, int] | None:
         """The ticks of all programs, and of this process and its descendants."""
         try:

@@ -88,12 +88,7 @@ class MemoryAccount:
 
 
 class MemoryLease:
-    """Memory that is held until it is given back, at the end of a `with` at the latest.
-
-    Args:
-        account: Where it is taken from.
-        size_bytes: How much.
-    """
+    """Memory that is held until it is given back, at the end of a `with` at the latest."""
 
     def __init__(self, account: MemoryAccount, size_bytes: int) -> None:
         self._account = account

@@ -1,7 +1,7 @@
-"""What of the CUDA devices a process gets: its own one, and of that a single queue.
+"""Limits a process to one CUDA device, and to one hardware queue of it.
 
-A driver that sees one device starts faster than one that finds eight, and what happens on the
-others stays out.
+A driver that sees one device starts faster than one that finds eight, and the work on the others
+cannot disturb it.
 """
 
 import os

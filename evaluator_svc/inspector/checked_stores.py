@@ -21,7 +21,7 @@ from evaluator_svc.inspector.value_sources import ValueSources
 from evaluator_svc.messages.object_report import UnorderedUpdate
 
 _OWN: Source = ANY_GROUP | Source.CHOSEN
-"""What makes a number another one in each work-group."""
+"""Sources by which a number differs from work-group to work-group."""
 
 
 def checked_stores(flow: KernelFlow, sources: ValueSources) -> tuple[UnorderedUpdate, ...]:
@@ -57,7 +57,7 @@ def checked_stores(flow: KernelFlow, sources: ValueSources) -> tuple[UnorderedUp
 def _rest_of_guard(
     flow: KernelFlow, load: Access, store: Access, sources: ValueSources, slices: ValueSlices
 ) -> Source | None:
-    """Return what decides about a store besides a load; None: the load does not decide."""
+    """Return the sources beside a load that decide about a store; None if the load does not."""
     rest = Source.NOTHING
     is_checked = slices.follow(store.step.condition, load.step)
     if not is_checked:

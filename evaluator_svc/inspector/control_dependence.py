@@ -8,7 +8,7 @@ from evaluator_svc.inspector.control_flow import predecessors_of
 _EXIT: Final = 0
 """Number of the end that all ways lead to; no block's."""
 _MAX_VISITS: Final = 300_000
-"""Of blocks; a function that needs more is too tangled. Compilers' code needs some thousands."""
+"""Most visits of blocks; a function that needs more is too tangled. Usual code needs thousands."""
 
 
 def deciding_blocks(successors: Mapping[int, tuple[int, ...]]) -> dict[int, set[int]] | None:

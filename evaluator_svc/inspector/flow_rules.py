@@ -17,12 +17,12 @@ from evaluator_svc.messages.object_report import MOST_UPDATES, UnorderedUpdate
 from kernel_foundry.domain.finding import Finding
 
 _MOST_VISITS: Final = 500_000
-"""Of steps and branches of all kernels: 30 times what any known candidate takes, some seconds."""
+"""Most visits of steps and branches of all kernels: 30 times those of any known candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
-    """What the rules find in all kernels of a module."""
+    """The rules' findings in all kernels of a module."""
 
     findings: tuple[Finding, ...]
     """Each rule once."""
@@ -30,7 +30,7 @@ class FlowReport:
 
 
 def flow_report(flows: Iterable[KernelFlow]) -> FlowReport:
-    """Return what the rules find; of a kernel that is too tangled to follow, nothing."""
+    """Return the rules' findings; none for a kernel that is too tangled to follow."""
     findings: dict[str, Finding] = {}
     updates: dict[tuple[str, tuple[int, ...], bool], UnorderedUpdate] = {}
     left = _MOST_VISITS

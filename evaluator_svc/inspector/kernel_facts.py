@@ -14,7 +14,7 @@ def kernel_facts(
     by_kernel: Sequence[Sequence[Access]],
     carried: Sequence[Recurrences],
 ) -> KernelFacts:
-    """Return what a program's kernels do together.
+    """Return the facts about a program's kernels together.
 
     Args:
         program: The program.

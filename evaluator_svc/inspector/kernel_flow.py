@@ -13,14 +13,14 @@ from evaluator_svc.inspector.control_flow import Loop, loops
 from evaluator_svc.inspector.lowered_program import Space
 
 MAX_STEPS: Final = 100_000
-"""Of all kernels of a module, calls in place; nothing is told of those beyond."""
+"""Most steps of all kernels of a module, with calls in place; kernels beyond are not reported."""
 _MOST_COPIES: Final = 8
 MAX_CALLS: Final = 12
 """Calls within calls; what is called beyond is not followed."""
 
 
 class Source(Flag):
-    """What a value may differ by."""
+    """The sources by which a value may differ between work-items."""
 
     NOTHING = 0
     GROUP_X = auto()
@@ -46,7 +46,7 @@ ANY_GROUP: Final = Source.GROUP_X | Source.GROUP_Y | Source.GROUP_Z
 
 
 class Act(Enum):
-    """What a step does with memory."""
+    """The effect of a step on memory."""
 
     LOAD = auto()
     STORE = auto()
@@ -64,7 +64,7 @@ class Step:
     inputs: tuple[int, ...] = ()
     """Values that the result is computed from, or that are stored; an address is none of them."""
     source: Source = Source.NOTHING
-    """What it brings in itself."""
+    """Sources that the step adds itself."""
     is_float: bool = False
     """The result is a floating-point number."""
     is_merge: bool = False
@@ -73,20 +73,20 @@ class Step:
     """The result is the first input, in another width, or the lane's part of it."""
     bound: int = 0
     """The first number for which a comparison of the first input with a constant turns out
-    otherwise; 0: it is none."""
+    otherwise; 0 if the step is not such a comparison."""
     is_short_product: bool = False
     """A product of two numbers of 32 bits, neither a constant, in as many."""
     widens: bool = False
     """Makes a number of 64 bits of one of 32."""
     quotient: int = 0
-    """What the first input is divided by, where that is a constant; 0: it is no quotient."""
+    """The constant divisor of the first input; 0 if the step is not such a quotient."""
     act: Act | None = None
     space: Space = Space.OTHER
-    """Of the memory that it acts on."""
+    """Space of the memory that it acts on."""
     address: tuple[int, ...] = ()
     """Values that the address is computed from."""
     offset: str = ""
-    """Of the place from there, as it is written."""
+    """Offset of the place from that address, as it is written."""
     pointed: tuple[int, ...] = ()
     """Inputs that a pointer may come from."""
     root: int = 0

@@ -20,9 +20,9 @@ class Space(Enum):
 
     GLOBAL = auto()
     GROUP = auto()
-    """Of a work-group: local memory in SYCL's words, shared memory in CUDA's."""
+    """Memory of a work-group: SYCL's local memory, CUDA's shared memory."""
     PRIVATE = auto()
-    """Of a work-item: local memory in CUDA's words."""
+    """Memory of a work-item: CUDA's local memory."""
     GENERIC = auto()
     """Any of these: only the address tells."""
     OTHER = auto()
@@ -37,7 +37,7 @@ EVERYWHERE: Final = frozenset(Space)
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[InstructionT]):
-    """What one instruction does, beside computing."""
+    """The effects of one instruction beside its result."""
 
     instruction: InstructionT
     """With its operands and results."""
@@ -84,7 +84,7 @@ class Body(Generic[InstructionT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoweredProgram(Generic[InstructionT]):
-    """What can be launched, and all that it reaches."""
+    """A kernel, and all functions that it reaches."""
 
     kernels: tuple[Body[InstructionT], ...]
     mains: tuple[Body[InstructionT], ...]

@@ -16,7 +16,7 @@ def missing_kernels(present: Container[str], kernels: Iterable[str]) -> Iterator
 
 
 def constant_tables(size_bytes: int) -> Iterator[Finding]:
-    """Refuse constant data where there is as much as a table of results takes."""
+    """Report constant data that is as large as a table of results: a suspicion."""
     if size_bytes >= MAX_CONSTANT_BYTES:
         message = f"{size_bytes} bytes of constant data"
         yield rule_finding("object.constant_table", message, "compute what can be computed")

@@ -1,4 +1,4 @@
-"""What a loop carries from turn to turn in registers: tiles of products, online recurrences."""
+"""Finds values that a loop carries in registers: tiles of products, online recurrences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ TILE_SIZE: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrences:
-    """What the loops of one function carry."""
+    """The values that the loops of one function carry."""
 
     has_register_tile: bool
     """Several sums of products whose factors are loaded once and used for more than one."""
@@ -25,7 +25,7 @@ class Recurrences:
 
 
 def recurrences(flow: Dataflow) -> Recurrences:
-    """Return what a function's loops carry."""
+    """Return the values that a function's loops carry."""
     expressions = _Expressions(flow)
     return Recurrences(
         has_register_tile=any(expressions.is_tile(c) for c in flow.carried)

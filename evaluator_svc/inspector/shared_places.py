@@ -11,7 +11,7 @@ from evaluator_svc.inspector.value_slices import ValueSlices
 from evaluator_svc.inspector.value_sources import ValueSources
 
 TURNS: Final = Source.ORDER | Source.COUNT
-"""What may say whose turn it is."""
+"""Sources that may decide whose turn it is."""
 _MAX_PAIRS: Final = 20_000
 
 
@@ -22,9 +22,9 @@ class Access:
     block: int
     step: Step
     place: Source
-    """What the place may differ by."""
+    """Sources by which the place may differ."""
     guard: Source
-    """What may decide whether it is done."""
+    """Sources that may decide whether the access is made."""
 
 
 def shared_accesses(

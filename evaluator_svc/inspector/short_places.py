@@ -7,6 +7,7 @@ from evaluator_svc.inspector.kernel_flow import Act, KernelFlow, Source, Step
 from evaluator_svc.inspector.lowered_program import Space
 from evaluator_svc.inspector.value_sources import ValueSources
 from evaluator_svc.policy.finding import rule_finding
+from evaluator_svc.policy.findings_by_size import SHORT_PLACE
 from kernel_foundry.domain.finding import Figure, Finding
 
 _LARGEST: Final = (1 << 31) - 1
@@ -27,7 +28,7 @@ def short_places(flow: KernelFlow, sources: ValueSources) -> Iterator[Finding]:
             for widened in _widened(step.address, made, seen):
                 if _has_product(widened, made, sources):
                     yield rule_finding(
-                        "object.short_place",
+                        SHORT_PLACE,
                         f"a place in memory is computed in 32 bits: it is surely right in tensors "
                         f"of {_LARGEST} elements at most",
                         "multiply in 64 bits: (size_t)row * cols + i",

@@ -1,7 +1,7 @@
 """Finds reads of memory before anything can have been written there.
 
-A read counts when no write may come before it and every write may come after it: in code that has
-a part of the group write for another part, neither holds.
+A read is reported if no write can come before it, and every write can come after it. In code where
+one part of the group writes for another part, neither holds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from evaluator_svc.policy.finding import rule_finding
 from kernel_foundry.domain.finding import Finding
 
 _MAX_SEARCHES: Final = 64
-"""Blocks with an early read that are followed to every write."""
+"""Most blocks with an early read that are followed to every write."""
 
 
 def stale_reads(program: LoweredProgram[Any], names: Mapping[Space, str]) -> Iterator[Finding]:

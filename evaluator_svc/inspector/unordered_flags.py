@@ -1,4 +1,4 @@
-"""Flags that order nothing: a work-group waits for one, and then reads what another one stored.
+"""Finds flags without order: a work-group waits for one, then reads data that another one stored.
 
 The flag may be seen before the number: where the one who stores both has no release between them,
 and where the one who waits has no acquire between the flag and the number.
@@ -17,9 +17,9 @@ from kernel_foundry.domain.finding import Finding
 _MAX_STORES: Final = 64
 """Stores that are followed to every flag."""
 _MAX_VISITS: Final = 300_000
-"""Of steps, on all ways that are followed; a kernel that needs more is too tangled."""
+"""Most visits of steps on all paths; a kernel that needs more is too tangled."""
 _OWN: Final = ANY_GROUP | Source.ORDER
-"""What a place differs by that each work-group has for itself."""
+"""Sources by which a place that belongs to one work-group differs."""
 
 
 def unordered_flags(flow: KernelFlow, sources: ValueSources) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def unordered_flags(flow: KernelFlow, sources: ValueSources) -> Iterator[Finding
                     "what a work-group stores is read by another one that waits for a flag, and "
                     "the flag does not order it",
                     "store the flag with release and load it with acquire, for the whole device, "
-                    "or put a fence before the one and behind the other",
+                    "or put a fence before the store of the flag and after the load",
                     store.step.line,
                 )
                 return
@@ -101,11 +101,7 @@ def _waits(flow: KernelFlow, sources: ValueSources) -> Iterator[_Wait]:
 
 
 class _Ways:
-    """Steps that control may come to.
-
-    Args:
-        flow: The kernel.
-    """
+    """Steps that control may come to."""
 
     def __init__(self, flow: KernelFlow) -> None:
         self._flow = flow

@@ -1,7 +1,7 @@
-"""Tickets that order nothing: what work-groups stored is read by whoever an atomic calls the last.
+"""Finds tickets without order: an atomic picks the last work-group, which reads the others' stores.
 
-The atomic orders no other memory, and there is a way to it from the store without a fence. Where
-another processor has the stored number still ahead of it, the reader takes what was there before.
+The atomic orders no other memory, and a path from the store to it has no fence. On a device that
+shows the store later than the atomic, the reader gets the old value.
 """
 
 from collections.abc import Iterable, Iterator

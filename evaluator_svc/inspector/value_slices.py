@@ -1,19 +1,15 @@
-"""What a kernel's values are computed from."""
+"""The operands that a kernel's values are computed from."""
 
 from typing import Final
 
 from evaluator_svc.inspector.kernel_flow import KernelFlow, Source, Step, is_bare
 
 _MAX_VISITS: Final = 200_000
-"""Of steps; beyond, values are computed from nothing else that is known."""
+"""Most steps that are followed back; values are taken to follow from nothing beyond these."""
 
 
 class ValueSlices:
-    """All steps behind each value.
-
-    Args:
-        flow: The kernel.
-    """
+    """All steps behind each value."""
 
     def __init__(self, flow: KernelFlow) -> None:
         self._made: dict[int, list[Step]] = {}

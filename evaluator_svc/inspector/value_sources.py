@@ -1,4 +1,4 @@
-"""What a kernel's values, and the ways that control takes, may differ by.
+"""The sources by which a kernel's values and its control flow may differ.
 
 Follows everything forwards until nothing changes: values through arithmetic and branches, numbers
 through memory of the group. Of a floating-point number only what it is computed from counts, since
@@ -47,18 +47,18 @@ class ValueSources:
         self._merged = {value for value, count in counts.items() if count > 1}
         self._visits_of_a_round = sum(counts.values()) + sum(map(len, self._deciding.values()))
         self.visit_count = 0
-        """Of steps and branches."""
+        """Most visits of steps and branches."""
         self.is_settled = deciding is not None and self._settles(most_visits)
 
     def of(self, values: Iterable[int]) -> Source:
-        """Return what several values may differ by together."""
+        """Return the sources by which any of several values may differ."""
         found = Source.NOTHING
         for value in values:
             found |= self._values.get(value, Source.NOTHING)
         return found
 
     def of_guards(self, block: int, step: Step) -> Source:
-        """Return what decides whether a step is done."""
+        """Return the sources that decide whether a step is executed."""
         return self._guards[block] | self.of(step.condition)
 
     def deciders(self, block: int) -> Iterable[int]:

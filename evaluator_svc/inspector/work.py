@@ -25,7 +25,7 @@ def answer_requests(conversation: Conversation) -> None:
 
 
 def report_of(received: ReceivedMessage) -> ObjectReport:
-    """Return what the reader of a request's language finds in the object code beside it."""
+    """Return the report on the object code beside a request, by the reader of its language."""
     request: InspectRequest = received.message
     code, assembly = received.blobs
     inspect = pkgutil.resolve_name(backend_of(request.language).object_reader)

@@ -107,7 +107,7 @@ def settled_baseline(
 def _agree(faster: Timing, slower: Timing) -> bool:
     """Return whether the intervals of two medians meet, or the medians hardly differ."""
     is_near = slower.median_ns <= (1 + _AGREEMENT) * faster.median_ns
-    return is_near or slower.ci95_ns[0] <= faster.ci95_ns[1]
+    return is_near or slower.seen_ns[0] <= faster.seen_ns[1]
 
 
 def _timings(

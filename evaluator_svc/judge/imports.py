@@ -1,16 +1,12 @@
-"""What a judge imports only when it admits its first task, and a template of judges before that."""
+"""What a template of judges imports of torch.compile before they are forked."""
 
 
-def import_ahead(*, with_compiler: bool) -> None:
-    """Import it now; neither starts a thread nor opens a device.
+def import_compiler() -> None:
+    """Import it now; it starts no thread and opens no device.
 
-    Args:
-        with_compiler: Whether torch.compile will be used, beside the tracing for operator graphs.
+    A judge that does not compile imports what follows a graph with the first task that it admits:
+    that takes longer than torch itself, and most tasks were admitted before.
     """
-    import torch._dynamo
-    import torch.export._trace
-    import torch.fx.experimental.symbolic_shapes
-
-    if with_compiler:
-        import torch._inductor.async_compile
-        import torch._inductor.compile_fx  # noqa: F401
+    import torch._inductor.async_compile
+    import torch._inductor.compile_fx
+    import torch.export._trace  # noqa: F401

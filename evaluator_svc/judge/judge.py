@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import torch
 
+from evaluator_svc.hardware.openmp import set_threads
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
 from evaluator_svc.judge.call_form import call_form
@@ -33,7 +34,6 @@ from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
-from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.messages.comparison import RunComparison

@@ -24,7 +24,7 @@ import torch
 from torch import overrides
 from torch.utils import _config_module, _python_dispatch
 
-from evaluator_svc.judge.openmp import set_threads
+from evaluator_svc.hardware.openmp import set_threads
 from kernel_foundry.errors import TaskInvalidError
 
 _TASKS_KEPT: Final = 256

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
+from evaluator_svc.hardware.openmp import set_threads
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
-from evaluator_svc.judge.openmp import set_threads
 
 
 def threads_for(prepared: Sequence[PreparedWorkload]) -> AbstractContextManager[None]:

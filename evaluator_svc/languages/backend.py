@@ -1,6 +1,6 @@
-"""What the evaluator has to know of a kernel language.
+"""A kernel language's backend: the facts that the evaluator needs of it.
 
-What plans, prompts and hints need is in `kernel_foundry/languages`; the settings of processes and
+Facts for plans, prompts and hints are in `kernel_foundry/languages`; the settings of processes and
 sandbox for each kind of device are in `evaluator_svc/processes` and `evaluator_svc/sandbox`.
 """
 
@@ -12,14 +12,15 @@ from kernel_foundry.domain.language import Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
-    """What every source of a language is built with."""
+    """Prelude and compiler options of a language."""
 
     prelude: str
-    """Text before the candidate's."""
+    """Text that is put before the candidate's device code."""
     options_of: Callable[[str], tuple[str, ...]]
-    """For the compiler, such as include folders; some depend on the device code."""
+    """Returns the compiler's options, such as include folders, for a device code."""
     safe_options: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda options: options
-    """Options to try again with where a build with these fails, as with headers left out."""
+    """Returns the options for a second try if a build with the given ones fails: with headers that
+    the first build leaves out, for instance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,35 +32,35 @@ class LanguageBackend:
     """Kinds of the native module whose devices run it: "cuda"."""
 
     runs_on_host_cores: bool
-    """Whether its kernels run on the host's cores and in its memory, as those of no GPU do."""
+    """Whether its kernels run on the host's cores and in its memory, as on no GPU."""
 
     toolchain: Callable[[], Toolchain]
-    """Called in builders alone: it may load native code."""
-    is_object_of_driver: bool
-    """Whether object code changes with the device's driver."""
+    """Called only in builders, since it may load native code."""
+    depends_on_driver: bool
+    """Whether object code depends on the version of the device's driver."""
     object_reader: str
-    """Where inspectors find the function that reads its object code, as "module:function": it takes
-    code, assembly, names of kernels and the compiler's log, and returns an `ObjectReport`."""
+    """The function by which inspectors read its object code, as "module:function". It takes code,
+    assembly, names of kernels and the compiler's log, and returns an `ObjectReport`."""
 
     headers: frozenset[str]
     """Headers beside the standard ones that device code may include."""
     header_folders: tuple[str, ...]
-    """Folders all of whose headers it may include."""
+    """Folders of which it may include all headers."""
     headers_hint: str
-    """The same in a message."""
+    """The allowed headers in words, for messages."""
     rules: frozenset[str]
-    """Ids of the policy rules that are for this language and not for every one. A new language
-    decides about each of them: `evaluator_svc/policy/source_rules.py` and `object_rules.py`."""
+    """Ids of the policy rules for this language that are not for every language. A new language
+    decides about each of those in `evaluator_svc/policy/source_rules.py` and `object_rules.py`."""
 
     clock: str
-    """What samples are measured with, for the evidence."""
+    """The clock of its samples in words, for the evidence."""
     is_timed_by_events: bool
     """Whether the device's own events time calls; else the host's clock does."""
     believed_share: float
-    """Fraction of the traffic bound below which a time is suspect: how far a measured bandwidth
-    may be off."""
+    """Share of the traffic bound below which a time is suspect; it allows for the error of a
+    measured bandwidth."""
     arithmetic_margin: float
-    """Maximum credible speed over the arithmetic estimate."""
+    """A speed above this multiple of the arithmetic estimate's is suspect."""
     layout_traffic_multiple: float
     """`prepare` may take this many times the time to move its bytes."""
     layout_launches: float

@@ -20,7 +20,7 @@ CUDA: Final = LanguageBackend(
     device_kinds=("cuda",),
     runs_on_host_cores=False,
     toolchain=_toolchain,
-    is_object_of_driver=False,
+    depends_on_driver=False,
     object_reader="evaluator_svc.inspector.inspect:inspect_cubin",
     headers=frozenset(
         {

@@ -1,1 +1,1 @@
-"""What the processes say to each other and agree on, and what of it can be believed."""
+"""The messages between processes, what they agree on, and checks of what they send."""

@@ -1,4 +1,4 @@
-"""What supervisor and builder say to each other."""
+"""The messages between supervisor and builder."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.sweep import Configuration
 
 LOG_CHARACTERS: Final = 64 << 10
-"""What is kept of a compiler's log, from its end."""
+"""Characters of a compiler's log that are kept, from its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class ReadCandidateRequest:
     configuration: tuple[Setting, ...]
     device: DeviceSpec
     workloads: tuple[WorkloadNames, ...]
-    """Optional ones last, and spare ones behind the other optional ones."""
+    """The required ones first, then the optional ones, of these the spare ones last."""
     library_ops: tuple[str, ...] = ()
     """Library calls that the task allows."""
 
@@ -51,15 +51,15 @@ class ReadCandidateReply:
     uses_library: bool = False
     """Whether the plan makes library calls: its runner needs torch."""
     findings: tuple[Finding, ...] = ()
-    """What the policy's rules found in source and plan; none refuses."""
+    """Findings of the policy's rules on source and plan; none of them refuses the candidate."""
     left_out: tuple[str, ...] = ()
-    """Optional workloads, by name, that the plan refuses, that are of no use or too many to build
-    for; the first unit is said to be theirs."""
+    """Names of optional workloads that the plan refuses, that are of no use, or that are too many
+    to build for. `unit_of_workload` has 0 for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRequest:
-    """Build a unit of the candidate read last; the builder still has its source."""
+    """Build a unit of the last candidate that was read; the builder still has its source."""
 
     unit: int
 
@@ -76,26 +76,26 @@ class CompileReply:
     log: str
     build_ns: float
     findings: tuple[Finding, ...] = ()
-    """What the log says of the candidate, when the build failed."""
+    """Findings from the log, if the build failed."""
     is_meant: bool = True
-    """False: a `static_assert` failed, so this configuration was not meant to be built."""
+    """False if a `static_assert` failed: this configuration is excluded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnumerateRequest:
-    """Say which configurations a candidate has."""
+    """List the configurations of a candidate."""
 
     source: KernelSource
     device: DeviceSpec
     workloads: tuple[WorkloadNames, ...]
     order: tuple[Configuration, ...]
-    """Those to name first, behind the default."""
+    """Configurations to list first, after the default."""
     most: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnumerateReply:
-    """Answer to `EnumerateRequest`: what to try, in order, a value for every TUNE name each."""
+    """Answer to `EnumerateRequest`: configurations with a value for every TUNE name, in order."""
 
     configurations: tuple[Configuration, ...]
     uses_library: bool = False

@@ -1,4 +1,4 @@
-"""What the judge found in the outputs of a candidate's runs."""
+"""The judge's results on the outputs of a candidate's runs."""
 
 from dataclasses import dataclass
 
@@ -9,32 +9,32 @@ from kernel_foundry.domain.finding import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """What the judge found in the outputs of one workload."""
+    """The judge's results on the outputs of one workload."""
 
     correctness: Correctness
     inputs_modified: tuple[str, ...] = ()
     """Names of inputs or parameters that the candidate changed."""
     stray_writes: tuple[str, ...] = ()
-    """Names of tensors behind which, or before which, something was written."""
+    """Names of tensors before or after which the candidate wrote."""
     is_wrong: bool = False
     is_nondeterministic: bool = False
     is_stale: bool = False
-    """Outputs are what other inputs gave before."""
+    """Outputs are those of earlier inputs."""
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
     changed_state: tuple[str, ...] = ()
-    """What the task's file has changed in the judge's process, for people."""
+    """Settings of the judge's process that the task's file has changed, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeVerdict:
-    """What the judge found on inputs of one distribution."""
+    """The judge's results on inputs of one distribution."""
 
     check: Check
     is_wrong: bool = False
     """A reason to refuse the candidate."""
     findings: tuple[Finding, ...] = ()
     audit: PrecisionAudit | None = None
-    """Errors against float64, on the distributions that are there to show them…"""
+    """Errors against float64; on the distributions with the trait AUDITED."""
     wide: PrecisionAudit | None = None
-    """…and those of outputs in float32 of a task that rounds others to fewer bits."""
+    """The same of the float32 outputs of a task that rounds other outputs to fewer bits."""

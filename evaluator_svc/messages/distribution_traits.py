@@ -1,7 +1,7 @@
-"""What holds of each distribution of unusual values: how it is drawn, chosen, compared and audited.
+"""The traits of each distribution of unusual values: how it is drawn, chosen, compared and audited.
 
-A new distribution gets a row here. How its values are made is in `judge/unusual_values`; on which
-of them a task's candidates are tried is found out in `judge/admission/value_ranges.py`.
+A new distribution gets a row here. `judge/unusual_values` makes the values, and
+`judge/admission/value_ranges.py` finds the distributions on which a task's candidates are tried.
 """
 
 from enum import Flag, auto
@@ -11,32 +11,36 @@ from kernel_foundry.domain.admission import Distribution
 
 
 class Trait(Flag):
-    """One thing that holds of a distribution."""
+    """A property of a distribution."""
 
     OF_PARAMETERS = auto()
     """Parameters are changed; inputs are ordinary."""
     BY_ELEMENT = auto()
-    """Each element changes in a way of its own, which breaks the pattern of a table."""
+    """Each element changes differently, which breaks the pattern of a table."""
     BY_ROW = auto()
-    """It can hold in some rows alone, so a draw can have rows of several distributions."""
+    """Some rows alone can have it, so one draw can have rows of several distributions."""
     OF_CALL = auto()
-    """It is made of the values that a timed call could have."""
+    """It is made from values that a timed call could have."""
     CANCELS = auto()
-    """Sums lose most of their digits: the tolerance grows by what honest float32 loses."""
+    """Sums lose most of their digits, so the tolerance grows by the loss of honest float32."""
     TIES = auto()
-    """Values are equal, and a kernel may take another index among them than the reference does."""
+    """Values are equal, so a kernel may name another index among them than the reference does."""
     AS_DRAWN = auto()
-    """A kernel has to take the inputs as they are: no rounding error of theirs is granted."""
+    """A kernel has to use the inputs exactly as they are: no rounding error of inputs is
+    granted."""
     AUDITED = auto()
-    """It shows in which precision something was computed: sums cancel, few terms dominate or are
-    there, no term is exact in 16 bits, or every input is."""
+    """It shows in which precision something was computed, because sums cancel, because few terms
+    dominate or exist, or because no term, or every input, is exact in 16 bits."""
     REPORTED = auto()
     """A difference is reported and refuses nothing: kernels may flush denormals and treat NaN as
     they like."""
     ENDLESS = auto()
-    """Results may be infinite: infinities are compared as numbers are."""
+    """Results may be infinite; infinities are compared like numbers."""
     BRANCHES = auto()
-    """It may take the reference another way, where that computes something."""
+    """It may make the reference take another branch."""
+    OF_LINES = auto()
+    """It is about neighbouring elements, their sums or their order, so it says nothing about
+    references that work element by element."""
 
 
 _NONE: Final = Trait(0)
@@ -84,15 +88,16 @@ TRAITS: Final = {
     Distribution.SMALL: _NONE,
     Distribution.BOUNDS: Trait.CANCELS | Trait.TIES | Trait.AS_DRAWN,
     Distribution.BESIDE_ONE: Trait.AS_DRAWN,
-    Distribution.ORDERED: Trait.BY_ROW | Trait.AS_DRAWN,
+    Distribution.ORDERED: Trait.BY_ROW | Trait.AS_DRAWN | Trait.OF_LINES,
+    Distribution.COLUMNS: Trait.TIES | Trait.ENDLESS | Trait.OF_LINES,
 }
 
 
 def has(distribution: Distribution | None, trait: Trait) -> bool:
-    """Return whether `trait` holds of a distribution; none holds of ordinary values (None)."""
+    """Return whether a distribution has `trait`; ordinary values (None) have none."""
     return distribution is not None and trait in TRAITS[distribution]
 
 
 def with_trait(trait: Trait) -> tuple[Distribution, ...]:
-    """Return the distributions that a trait holds of, in their order."""
+    """Return the distributions with a trait, in their order."""
     return tuple(distribution for distribution in Distribution if has(distribution, trait))

@@ -9,13 +9,13 @@ ALIGNMENT_BYTES = 256
 """Every tensor starts at a multiple of this, as the name table promises."""
 
 POISON_BYTE = 0xFF
-"""What outputs are filled with before a timed call: NaN as float, -1 as integer."""
+"""Byte with which outputs are filled before a timed call: NaN as float, -1 as integer."""
 
 POISON_BYTES = (POISON_BYTE, 0x7A, 0xFA)
-"""What the outputs of compared runs are filled with, in turn.
+"""Bytes with which the outputs of compared runs are filled, in turn.
 
-A large number and a large negative one, too: a maximum, a minimum or a mask that never gets its
-start value is right on some of them, and on all three no way of combining results is.
+The second gives a large number, the third a large negative one. A maximum, a minimum or a mask
+without its start value is right on some of them, but no way of combining results is right on all.
 """
 
 RUN_COUNT = 3
@@ -30,7 +30,7 @@ SEED_COUNT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorSlot:
-    """Where one named tensor lies in a shared buffer."""
+    """The place of one named tensor in a shared buffer."""
 
     name: str
     """Name-table name."""
@@ -42,8 +42,8 @@ class TensorSlot:
     offsets: tuple[int, ...]
     """Byte offsets; one for an input, parameter or buffer, one for each copy of an output."""
     redrawn_as: str = ""
-    """The type as which it changes from one timed call to the next: of floats values do, of others
-    the places of elements. Empty: it stays."""
+    """The type as which it is redrawn before each timed call: floats get other values, elements of
+    other types other places. Empty: it is not redrawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +57,15 @@ class Draw:
     """Handle at the judge."""
     workload: str
     size_bytes: int
-    """Of each shared buffer."""
+    """Size of each shared buffer."""
     slots: tuple[TensorSlot, ...]
     seed_count: int
-    """Shared buffers."""
+    """Number of seeds, and of shared buffers unless the draw is lean."""
     handles: tuple[str, ...] = ()
-    """Device memory: the buffers' handles in hexadecimal, in order of the seeds. Host memory:
-    empty; file descriptors travel beside this message."""
+    """In device memory the buffers' handles in hexadecimal, in order of the seeds. Empty in host
+    memory, where file descriptors travel beside this message."""
     is_lean: bool = False
-    """Whether its seeds follow each other in the one buffer."""
+    """Whether its seeds follow each other in one buffer."""
 
     @property
     def slot_count(self) -> int:

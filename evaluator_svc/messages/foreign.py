@@ -11,7 +11,7 @@ from kernel_foundry.domain.foreign import ForeignSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFormRequest:
-    """Tell how a workload's reference is constructed and called; to a judge."""
+    """Asks a judge how a workload's reference is constructed and called."""
 
     draw: int
 
@@ -28,19 +28,19 @@ class CallForm:
     training: bool
     """Whether the module is in training mode."""
     cast: str = ""
-    """Type of torch that the task casts its module to; "": none."""
+    """The torch dtype that the task casts its module to; "" if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignState:
-    """One tensor of the reference's state, and where a draw has it."""
+    """One tensor of the reference's state, and its slot in a draw."""
 
     slot: str
     """Name of the draw's slot."""
     path: str
     """Dotted path in the module."""
     is_parameter: bool
-    """Else a buffer: a module that has none of that name has its own constants."""
+    """False for a buffer. A module without a buffer of that name has constants of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class ForeignBindRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOpenRequest:
-    """Make the first seed of a draw ready to be timed, without a run before; closes other draws.
+    """Prepare the first seed of a draw for timing without a run before; closes other draws.
 
     The draw's descriptors travel beside it.
     """

@@ -1,4 +1,4 @@
-"""What supervisor and inspector say to each other."""
+"""The messages between supervisor and inspector."""
 
 from dataclasses import dataclass
 

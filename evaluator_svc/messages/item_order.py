@@ -1,12 +1,12 @@
-"""What a run in reverse order does with the work-items of a group."""
+"""The order of work-items in a run whose work-groups are in reverse order."""
 
 from enum import StrEnum
 
 
 class ItemOrder(StrEnum):
-    """What becomes of the work-items of a group."""
+    """The order of the work-items of a group."""
 
     REVERSED = "reversed"
     SUB_GROUPS = "sub_groups"
-    """Sub-groups are reversed as wholes, where they divide the first side of a group."""
+    """Sub-groups are reversed as wholes, if their size divides the first side of a group."""
     KEPT = "kept"

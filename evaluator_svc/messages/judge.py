@@ -1,4 +1,4 @@
-"""What the supervisor asks a judge; most answers are in `draw`, `comparison` and the domain."""
+"""The supervisor's requests to a judge; most answers are in `draw`, `comparison` and the domain."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class JudgeConfigure:
     device: DeviceSpec
     threads: int
     baselines: tuple[str, ...]
-    """What is timed beside eager."""
+    """Baselines to time beside eager."""
     baseline_seconds: float
     """Longest measurement of one baseline."""
 
@@ -42,9 +42,10 @@ class DrawRequest:
     tolerance: Tolerance
     seeds: tuple[int, ...]
     distributions: tuple[Distribution, ...] = ()
-    """Of each seed's inputs; empty: as the reference draws them."""
+    """Distribution of each seed's inputs; empty: as the reference draws them."""
     mixed: tuple[Distribution, ...] = ()
-    """Of blocks of rows of the last seed's inputs, in place of its one distribution."""
+    """Distributions of blocks of rows in the last seed's inputs, in place of its one
+    distribution."""
     is_lean: bool = False
     """One shared buffer, which holds the last seed's inputs at first, and no copies beside it. Not
     where a seed does not decide the inputs: the draw says how it was made."""
@@ -87,13 +88,13 @@ class FarElements:
     """
 
     share: float
-    """Of the elements that were looked at."""
+    """Share of the examined elements."""
     zero_share: float
-    """Of those, the ones that are exactly zero."""
+    """Share of the far elements that are exactly zero."""
     is_repeated: bool
     """Whether most of the far ones hold one and the same value."""
     element_count: int
-    """Elements that were looked at."""
+    """Elements that were examined."""
     least: float
     """The relative error from which an element is far."""
 
@@ -103,23 +104,24 @@ class PrecisionReply:
     """Answer to `PrecisionRequest`."""
 
     audit: PrecisionAudit | None = None
-    """Of the least exact output that rounds to the task's narrowest format."""
+    """Audit of the least exact output that rounds to the task's narrowest format."""
     wide: PrecisionAudit | None = None
-    """Of the least exact one that keeps float32's bits, in a task that rounds others to fewer."""
+    """Audit of the least exact float32 output, in a task that rounds others to fewer bits."""
     columns: PrecisionAudit | None = None
-    """Of columns that are small beside the others of their output; None: there are none."""
+    """Audit of columns that are small beside the others of their output; None without any."""
     lines: PrecisionAudit | None = None
-    """Of lines in which the reference is far more exact than in the others of its output; None:
-    there are none, or the candidate is clearly exact there. Only of outputs with float32's bits."""
+    """Audit of lines in which the reference is far more exact than in the others of its output;
+    None: there are none, or the candidate is clearly exact there. Only of outputs with float32's
+    bits."""
     far: FarElements | None = None
-    """Of the output with most of them; None: there are next to none, conditioned or not, or it
+    """Far elements of the output with most of them; None: there are hardly any, or it
     could not be found out."""
     note: str = ""
-    """Why there is no audit, or what part of the outputs it is of."""
+    """Why there is no audit, or which part of the outputs was audited."""
     is_by_element: bool = False
     """Whether no element of the outputs is made of many."""
     rounding_bias: float = 0.0
-    """Of the output of 16 bits with the largest: how far results lie from those of eager PyTorch on
+    """The largest of all 16-bit outputs: distance of results from those of eager PyTorch on
     average, away from zero, in units of the last place."""
     agreeing_bits: float = 0.0
     """Bits that agree with the float32 reference, where they say enough; 0: they do not."""
@@ -139,17 +141,17 @@ class PoisonRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptClaim:
-    """What decides which calls of a measurement are kept."""
+    """The numbers that decide which calls of a measurement are kept."""
 
     call_draws_seed: int
-    """Of the random numbers that decide about calls (`evaluator_svc.messages.call_draws`)."""
+    """Seed of the random numbers that decide about calls (`evaluator_svc.messages.call_draws`)."""
     redraw_key: int
     """0: inputs were as drawn."""
     set_count: int
     keep_count: int
     warmup_count: int
     call_count: int
-    """Timed calls, those whose samples were discarded as well."""
+    """Timed calls, including those whose samples were discarded."""
     has_guests: bool
     """Whether some calls between them had inputs of unusual values."""
     redraws_parameters: bool = True
@@ -163,7 +165,7 @@ class VerifyKeptRequest:
     draw: int
     kept: tuple[KeptOutput, ...]
     claimed: KeptClaim | None = None
-    """What timed calls are verified with; None: these are no timed calls."""
+    """The numbers to verify timed calls with; None for other calls."""
     orders: tuple[tuple[int, ...], ...] = ()
     """Axes of each output, the one with the largest step in memory first; empty: as in its shape.
     """
@@ -175,7 +177,7 @@ class KeptVerdict:
 
     verdict: RunComparison
     audited: PrecisionReply | None = None
-    """Of the worst of the timed calls; None where one is wrong, or they are none."""
+    """Audit of the worst timed call; None if one is wrong, or for other calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,7 @@ class ChangeRequest:
     draw: int
     with_parameters: bool
     is_second: bool = False
-    """Of a lean draw, after a first change: single elements in place of the runs of that."""
+    """In a lean draw, after a first change: single elements change in place of the runs of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,15 +332,15 @@ class MemoryHeld:
     """Answer to `MemoryRequest`."""
 
     shared_bytes: int
-    """Of its buffers."""
+    """Bytes of the draw's buffers."""
     peak_bytes: int
     """Most that the judge's own tensors took while it worked on the draw, those of other draws
-    included; 0 where torch does not count."""
+    included; 0 if torch does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeFacts:
-    """What the judge's process is, for evidence."""
+    """Facts about the judge's process, for evidence."""
 
     process_id: int
     facts: tuple[Fact, ...]

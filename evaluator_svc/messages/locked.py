@@ -1,4 +1,4 @@
-"""What the supervisor says to every locked process, what each answers, and what all know."""
+"""The messages that the supervisor exchanges with every locked process, and their common types."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -19,7 +19,7 @@ class Configure:
     """Device kind: "cuda", "sycl" or "null"."""
     index: int
     architecture: str
-    """What a builder builds for, such as "sm_90"; "" is the device's own."""
+    """Architecture that a builder builds for, such as "sm_90"; "" is the device's own."""
     confinement: Confinement
     outer: tuple[str, ...]
     """Mechanisms that were in force before the process began ("bubblewrap")."""
@@ -95,7 +95,7 @@ class DoneReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadNames:
-    """What a plan may name in one workload."""
+    """The names that a plan may use in one workload."""
 
     workload: str
     tensors: tuple[NamedTensor, ...]

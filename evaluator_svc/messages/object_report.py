@@ -9,7 +9,7 @@ from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Finding
 
 MOST_UPDATES: Final = 64
-"""Of one unit; those that are certain come before others."""
+"""Most updates of one unit; certain ones come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class UnorderedUpdate:
     is_certain: bool
     """False: work-groups may take turns by what they read or are given."""
     line: int | None = None
-    """Of the candidate's source; None: it is not told."""
+    """Line of the candidate's source; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,13 @@ class ObjectReport:
     """Report on one translation unit's object code."""
 
     findings: tuple[Finding, ...]
-    """Of the policy's rules; it may be loaded when none is an error."""
+    """Findings of the policy's rules; the object code may be loaded if none is an error."""
     numbers: ObjectFacts
-    """What it computes in."""
+    """Number formats that it computes in."""
     kernels: KernelFacts
-    """What its kernels do."""
+    """Facts about its kernels."""
     updates: tuple[UnorderedUpdate, ...] = ()
-    """What is lost where a launch has several work-groups in one of the dimensions."""
+    """Updates that get lost if a launch has several work-groups in one of their dimensions."""
     resources: tuple[KernelResources, ...] = ()
-    """What each kernel takes, in order of their names; empty where object code does not tell
+    """Resources of each kernel, in order of their names; empty if object code does not say
     (SPIR-V)."""

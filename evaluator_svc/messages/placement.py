@@ -9,7 +9,7 @@ from typing import Final
 from evaluator_svc.messages.draw import ALIGNMENT_BYTES
 
 PAGE_BYTES: Final = 4096
-"""Of the host; devices have larger ones."""
+"""Bytes of a host's page; devices have larger units."""
 
 
 def place(size_bytes: int, end: int) -> tuple[int, int]:

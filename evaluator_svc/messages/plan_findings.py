@@ -1,4 +1,4 @@
-"""What the launch-plan language refuses, as findings; in builder, runner and supervisor alike."""
+"""Turns refusals of the launch-plan language into findings, in builder, runner and supervisor."""
 
 from typing import Final
 

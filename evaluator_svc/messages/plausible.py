@@ -1,8 +1,9 @@
-"""Whether what a locked process says can be an answer at all, before anybody uses it.
+"""Checks that a locked process's message can be an answer to its request, before anybody uses it.
 
-A process that met a candidate may say anything. The channel bounds its size and the dataclasses
-their types; here are the counts, ranges and references between question and answer. Whether times
-and outputs are true is for others (`pipeline/timing/time_checks.py`, the judge).
+A process that met a candidate may send anything. The channel bounds the message's size, and the
+dataclasses have types; the checks here are of counts, of ranges, and of references between request
+and answer. Whether times and outputs are true is checked elsewhere
+(`pipeline/timing/time_checks.py`, the judge).
 """
 
 import dataclasses
@@ -40,44 +41,44 @@ from kernel_foundry.domain.finding import Finding
 
 _NO_FAILURE: Final = (EvaluationOutcome.PASSED, EvaluationOutcome.BUILT)
 _MOST: Final = 1 << 53
-"""Of any count: beyond it a number is not exact everywhere."""
+"""Largest count: beyond it a number is not exact in every format."""
 _MOST_CALLS: Final = 1 << 24
-"""Of a measurement: more than the shortest kernel makes in its seconds."""
+"""Most calls of one measurement: more than the shortest kernel makes in the time that it has."""
 _MOST_FINDINGS: Final = 64
 _MESSAGE_CHARACTERS: Final = 4000
 _NAME_CHARACTERS: Final = 200
 _MOST_EVIDENCE: Final = 64
 _MOST_REASONS: Final = 32
 _MOST_KERNELS: Final = 4096
-"""Of one unit; a library of templates may leave many."""
+"""Most kernels of one unit; a library of templates may leave many."""
 _OBJECT_RULES: Final = {rule.id for rule in OBJECT_RULES}
 _OPERANDS: Final = {*NARROW_FORMATS, INT8, FLOAT64}
-"""Of matrix units."""
+"""Formats of the operands of matrix units."""
 _OBJECT_BLOBS: Final = 2
-"""Object code and assembly."""
+"""Most blobs beside a `CompileReply`: object code and assembly."""
 
 
 class ImplausibleError(Exception):
-    """No honest process sends this; the message says why."""
+    """An answer that no honest process sends; the message says why."""
 
 
 def check_answer(request: Any, answer: Any, *, blob_count: int) -> None:
-    """See that `answer` can be one to `request`.
+    """Check that `answer` can be an answer to `request`.
 
     Args:
-        request: What was asked.
+        request: The request.
         answer: A message of a type that was expected.
         blob_count: Blobs beside it.
 
     Raises:
-        ImplausibleError: it cannot.
+        ImplausibleError: it cannot be one.
     """
     _require(blob_count <= (_OBJECT_BLOBS if isinstance(answer, CompileReply) else 0), "blobs")
     _check(answer, request)
 
 
 def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return what a process found, cut to what is kept of anybody's findings."""
+    """Return the findings of a process, cut to the limits of all findings."""
     return tuple(
         dataclasses.replace(
             finding,
@@ -107,7 +108,7 @@ def _name(said: str) -> str:
 
 @singledispatch
 def _check(answer: Any, request: Any) -> None:
-    """Check nothing: the type says all there is."""
+    """Check nothing: the type is enough for messages without a check of their own."""
 
 
 @_check.register
@@ -120,7 +121,7 @@ def _parsed(answer: ReadCandidateReply, request: Any) -> None:
     _durations(answer.parse_ms, answer.policy_ms)
     units = answer.unit_of_workload
     _require(len(units) == len(request.workloads), "units for other workloads")
-    _require(set(units) == set(range(len(answer.units))), "units that are not there")
+    _require(set(units) == set(range(len(answer.units))), "unknown unit")
     optional = {names.workload for names in request.workloads if names.is_optional}
     _require(set(answer.left_out) <= optional, "workloads that may not be left out")
 
@@ -135,18 +136,18 @@ def _inspected(answer: InspectReply, _request: Any) -> None:
     report = answer.report
     _require({f.rule for f in report.findings} <= _OBJECT_RULES, "findings of other rules")
     numbers, kernels = report.numbers, report.kernels
-    _require(set(numbers.formats) <= set(NARROW_FORMATS), "formats that there are not")
-    _require(set(numbers.matrix_formats) <= _OPERANDS, "formats that there are not")
-    _require(set(numbers.rough_functions) <= {ROUGH_TANH}, "functions that there are not")
+    _require(set(numbers.formats) <= set(NARROW_FORMATS), "unknown format")
+    _require(set(numbers.matrix_formats) <= _OPERANDS, "unknown format")
+    _require(set(numbers.rough_functions) <= {ROUGH_TANH}, "unknown function")
     _counts(numbers.products_of_a_step, kernels.pass_count, kernels.strided_line or 0)
     weights = (kernels.contiguous_weight, kernels.strided_weight, kernels.uniform_weight)
-    _amounts(*weights, kernels.vector_weight, what="a weight that is no weight")
+    _amounts(*weights, kernels.vector_weight, what="invalid weight")
     for scopes in (kernels.group_scopes, kernels.barrier_scopes):
         _require(len(scopes) <= len(Scope), "scopes that repeat")
     _require(len(report.updates) <= MOST_UPDATES, f"{len(report.updates)} updates")
     for update in report.updates:
         _require(update.kernel.isidentifier(), "a name")
-        _require(set(update.axes) <= {0, 1, 2}, "dimensions that there are not")
+        _require(set(update.axes) <= {0, 1, 2}, "unknown dimension")
         _counts(len(update.kernel), update.line or 0)
     _require(len(report.resources) <= _MOST_KERNELS, f"{len(report.resources)} kernels")
     for taken in report.resources:
@@ -172,7 +173,7 @@ def _loaded(answer: LoadReply, request: Any) -> None:
     for workload in answer.workloads:
         _bound_workload(workload)
         named = {*workload.kernels, *filter(None, [workload.main_kernel])}
-        _require(named <= known, "kernels that are not there")
+        _require(named <= known, "unknown kernel")
 
 
 @_check.register
@@ -192,7 +193,7 @@ def _pool_ready(answer: PoolReady, _request: Any) -> None:
 
 @_check.register
 def _timed(answer: TimeReply, request: Any) -> None:
-    # Whether the samples are times at all is asked by who knows what it means when they are not.
+    # `time_checks.py` checks the samples themselves: bad ones are the candidate's failure.
     count = len(answer.samples_ns)
     _require(count <= request.settings.max_samples, f"{count} samples")
     for others in (answer.device_ns, answer.host_ns, answer.prepare_ns):
@@ -214,7 +215,7 @@ def _step_times(answer: StepTimes, request: Any) -> None:
     _counts(answer.call_count - 1)
     named = [time.kernel for time in answer.kernel_times]
     _require(len(set(named)) == len(named), "a kernel that comes twice")
-    _require(set(named) <= set(request.kernels), "kernels that are not there")
+    _require(set(named) <= set(request.kernels), "unknown kernel")
     for time in answer.kernel_times:
         _counts(time.launches - 1)
         _durations(time.median_ns)
@@ -261,7 +262,7 @@ def _clocks(answer: TimeReply, sample_count: int) -> None:
         odd = [
             r for r in block.throttle_reasons if len(r) > _NAME_CHARACTERS or not r.isprintable()
         ]
-        _require(not odd, "a reason that is no name")
+        _require(not odd, "invalid reason")
 
 
 def _bound_workload(workload: BoundWorkload) -> None:
@@ -279,7 +280,7 @@ def _counts(*values: int) -> None:
 
 
 def _durations(*values: float) -> None:
-    _amounts(*values, what="a time that is no time")
+    _amounts(*values, what="invalid time")
 
 
 def _amounts(*values: float, what: str) -> None:

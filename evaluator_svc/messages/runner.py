@@ -1,4 +1,4 @@
-"""What supervisor and runner say to each other."""
+"""The messages between supervisor and runner."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ class KernelGrid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundWorkload:
-    """What a plan became for one workload."""
+    """A plan bound to one workload."""
 
     workload: str
     launch_count: int
@@ -83,7 +83,7 @@ class BoundWorkload:
     prepared_bytes: int = 0
     """Memory that `prepare` fills."""
     prepare_traffic_bytes: int = 0
-    """What a change of layout reads and writes: twice the smaller of the weights that `prepare`
+    """Bytes that a change of layout moves: twice the smaller of the weights that `prepare`
     names and of what it makes for `launch`."""
     prepared_count: int = 0
     """Tensors that it makes for `launch`."""
@@ -94,7 +94,7 @@ class BoundWorkload:
     main_shared_bytes: int = 0
     """Dynamic shared memory of that launch."""
     grids: tuple[KernelGrid, ...] = ()
-    """Of each kernel that it launches."""
+    """Grid of each kernel that it launches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class ReorderReply:
     reverses_groups: bool
     """False: the object code reads its numbers in a way of its own, and nothing was run."""
     items: ItemOrder
-    """What became of the work-items of a group."""
+    """The order of the work-items in the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ class TimeReply:
     kept: tuple[KeptOutput, ...]
     host_ns: tuple[float, ...] = ()
     prepare_ns: tuple[float, ...] = ()
-    """What `prepare` took before each call, on the weights of that call; empty: it was not run."""
+    """Time of `prepare` before each call, on the weights of that call; empty: it was not run."""
     guest_calls: int = 0
     """Calls on inputs of guests, in turn."""
     clocks: tuple[ClockBlock, ...] = ()

@@ -6,24 +6,21 @@ One that is also run goes through `evaluate.py`.
 from typing import Protocol
 
 from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
-from evaluator_svc.messages.runner import BindReply, BindRequest
 from evaluator_svc.pipeline.build.built_candidate import (
     BuildPlace,
     BuiltCandidate,
+    ask_to_bind,
     assess_launches,
     describe,
+    launch_facts,
     read_and_build,
 )
 from evaluator_svc.pipeline.evaluation_draft import draft_of
-from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.plan import allowed_library_ops
-
-_BIND_SECONDS = 30.0
 
 
 class DescribedPlace(BuildPlace, Protocol):
@@ -77,20 +74,14 @@ class CandidateBuild:
         operator_count: int,
     ) -> CandidateFailure | None:
         with self._draft.stage("bind"):
-            answer = ask_candidate(
-                builder,
-                BindRequest(library_ops=allowed_library_ops(self._request.task, None)),
-                BindReply,
-                seconds=_BIND_SECONDS,
-                doing="binding the plan",
-            )
-        if isinstance(answer, CandidateFailure):
-            return answer
-        bound: BindReply = answer.message
+            bound = ask_to_bind(builder, self._request.task)
+        if isinstance(bound, CandidateFailure):
+            return bound
         language = self._request.source.language
         refused = assess_launches(built, bound.workloads, names, language, self._draft)
         if refused is not None:
             return refused
+        self._draft.launches = launch_facts(bound.workloads[0])
         with self._draft.stage("behaviour"):
             _, self._draft.measures = describe(built, bound.workloads[0], operator_count)
         for workload in bound.workloads:

@@ -1,17 +1,19 @@
 """The stages of an evaluation in order; the first failure ends it.
 
-1. parse, policy, build: `built_candidate.py`; the judge draws inputs at the same time: `draws.py`.
+1. parse, policy, build: `built_candidate.py`; the judge draws inputs (`draws.py`), on a CPU during
+   the build, on a GPU after it.
 2. bind, behaviour: `loaded_candidate.py`.
 3. correctness, precision, schedule: `correctness_stage.py`.
 4. value ranges that can fail a candidate: `value_ranges.py`.
 5. timing with data flow, arithmetic and baselines: `timing_stage.py`.
 6. profile: `profile_stage.py`, sanitizers: `tools.py`.
-7. correctness on sizes that the task does not name (`generated_sizes.py`), value ranges that do not
-   bind.
+7. correctness on sizes that the task does not name (`generated_sizes.py`), value ranges that cannot
+   fail a candidate.
 8. diagnosis.
 
-5 and 6 have the device to themselves; the others share it with other evaluations. A suspect goes
-through all of them twice, and `trust.py` decides what follows.
+5 and 6 have the device to themselves. 2 to 4, 7 and the judge's draw share it with other
+evaluations, and so does the build on a CPU. A suspect candidate goes through all stages twice, and
+`trust.py` decides what follows.
 """
 
 from contextlib import ExitStack
@@ -156,7 +158,7 @@ class CandidateEvaluation:
             correctness.audit_precision(self._workloads)
             or correctness.try_schedule(self._workloads)
             or correctness.try_one_by_one(self._workloads)
-            or self._ranges.run(runner, correctness.assess_precision, binding=True)
+            or self._ranges.run(runner, correctness, binding=True)
         )
         correctness.name_arithmetic()
         return failure

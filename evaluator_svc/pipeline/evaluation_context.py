@@ -14,11 +14,11 @@ from kernel_foundry.domain.task import Task
 
 
 class JudgedRequest(Protocol):
-    """What requests for verdicts have in common, on candidates of ours and of others."""
+    """The common part of requests for verdicts, on candidates and on foreign kernels."""
 
     @property
     def task(self) -> Task:
-        """What the candidate has to compute."""
+        """The task that the candidate has to compute."""
 
     @property
     def limits(self) -> EvaluationLimits:
@@ -26,7 +26,7 @@ class JudgedRequest(Protocol):
 
     @property
     def seeds(self) -> tuple[WorkloadSeeds, ...]:
-        """What inputs are drawn from; workloads that are not named get secret ones."""
+        """Seeds of the inputs; workloads that are not named get secret ones."""
 
     @property
     def fresh_baselines(self) -> bool:
@@ -35,7 +35,7 @@ class JudgedRequest(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationContext:
-    """What every stage of one evaluation may read, and the draft that it writes to."""
+    """The data that every stage of one evaluation may read, and the draft that it writes to."""
 
     site: DeviceSite
     judge: JudgeClient

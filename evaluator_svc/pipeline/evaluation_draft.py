@@ -23,6 +23,7 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.fitness import fitness_bounds
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.profile import Profile
 from kernel_foundry.domain.request import EvaluationRequest, Yardstick
@@ -80,6 +81,7 @@ class EvaluationDraft:
         self._checks: list[Check] = []
         self.compile: CompileReport | None = None
         self.measures: Measures | None = None
+        self.launches: LaunchFacts | None = None
         self.arithmetic = ""
         self.profile: Profile | None = None
 
@@ -101,7 +103,7 @@ class EvaluationDraft:
         self._configuration = configuration
 
     def workload(self, name: str) -> WorkloadResult:
-        """Return what is known of a workload so far."""
+        """Return the results on a workload so far."""
         return self._workloads[name]
 
     def set_workload(self, result: WorkloadResult) -> None:
@@ -197,6 +199,7 @@ class EvaluationDraft:
             compile=self.compile,
             workloads=results,
             measures=self.measures,
+            launches=self.launches,
             findings=errors_first(self._told_findings()),
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),

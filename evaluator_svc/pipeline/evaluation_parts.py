@@ -1,4 +1,4 @@
-"""What a verdict is made with, on candidates of ours and of others: inputs, memory, trials."""
+"""The parts of an evaluation that candidates and foreign kernels share: inputs, memory, trials."""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -77,11 +77,11 @@ class EvaluationParts:
         untried = self.context.admission.untried
         trials = GeneratedTrials(self.generated, self.context.draft, bound, untried, self.workloads)
         failure = correctness.try_generated(
-            trials, partial(self.ranges.run_generated, runner, correctness.assess_precision)
+            trials, partial(self.ranges.run_generated, runner, correctness)
         )
         if failure is not None or trials.is_runner_lost:
             return failure
-        return self.ranges.run(runner, correctness.assess_precision, binding=False)
+        return self.ranges.run(runner, correctness, binding=False)
 
     def release(self, process: ChildProcess | None) -> None:
         """Give inputs and memory back in the background, once `process` has ended."""

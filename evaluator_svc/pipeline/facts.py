@@ -10,7 +10,7 @@ from kernel_foundry.domain.evaluation import Fact
 
 
 def verdict_facts(site: DeviceSite, request: JudgedRequest, judge: JudgeFacts) -> tuple[Fact, ...]:
-    """What a candidate is judged with; `sdk.verification.compare` knows the names."""
+    """Return the facts that a verdict depends on; `sdk.verification.compare` knows their names."""
     limits, backend = request.limits, backend_of(site.spec.language)
     origin = "given by the caller" if request.seeds else "fresh and secret"
     fresh = request.fresh_baselines

@@ -1,4 +1,4 @@
-"""What stages ask of a runner: load, bind, run, fill the pool, take times."""
+"""The calls of stages to a runner: load, bind, run, fill the pool, take times."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.errors import KernelFoundryError
 
 _LOAD_SECONDS: Final = 30.0
-"""The CPU device turns SPIR-V into machine code here: 0.1 s for most, more for long kernels."""
+"""Longest load. On a CPU it makes machine code of SPIR-V: 0.1 s for most kernels, more for long."""
 
 _DAMAGE: Final = {
     FindingKind.INPUT_MODIFIED: CheckKind.INPUTS_INTACT,
@@ -29,7 +29,7 @@ _DAMAGE: Final = {
 }
 
 LAST_SECONDS: Final = 60.0
-"""For the end of a killed runner; the draws of one that never ends are not used again."""
+"""Longest wait for the end of a killed runner; draws of one that never ends are not used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def load(
     Raises:
         BackendUnavailableError: the runner cannot make the plan's library calls as it must.
     """
-    answer = ask_candidate(
+    answer: LoadReply | OwnFailure | CandidateFailure = ask_candidate(
         process,
         request,
         LoadReply,
@@ -93,20 +93,17 @@ def load(
         blobs=codes,
         descriptors=descriptors,
     )
-    if isinstance(answer, CandidateFailure):
-        return answer
-    if isinstance(answer.message, OwnFailure):
+    if isinstance(answer, OwnFailure):
         process.kill()
-        raise answer.message.error()
-    loaded: LoadReply = answer.message
-    return loaded
+        raise answer.error()
+    return answer
 
 
 def run(
     process: ChildProcess, drawn: DrawnInputs, *, seconds: float, refilled: bool = False
 ) -> RunReply | CandidateFailure:
     """Run the candidate on every seed of one workload; `refilled` as in `RunRequest`."""
-    answer = ask_candidate(
+    return ask_candidate(
         process,
         RunRequest(draw=drawn.draw, refilled=refilled),
         RunReply,
@@ -114,10 +111,6 @@ def run(
         doing=f"running the kernels on workload {drawn.draw.workload}",
         descriptors=drawn.descriptors,
     )
-    if isinstance(answer, CandidateFailure):
-        return answer
-    ran: RunReply = answer.message
-    return ran
 
 
 def damage_checks(failure: CandidateFailure, workload: str) -> tuple[Check, ...]:
@@ -131,7 +124,7 @@ def damage_checks(failure: CandidateFailure, workload: str) -> tuple[Check, ...]
 
 
 def failure_of(verdict: RunComparison, workload: str) -> CandidateFailure | None:
-    """Return what a verdict means for the candidate; None when it is right."""
+    """Return the candidate's failure that a comparison shows; None if the outputs are right."""
     if verdict.inputs_modified:
         names = ", ".join(verdict.inputs_modified)
         finding = Finding(

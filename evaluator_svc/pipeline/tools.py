@@ -3,7 +3,6 @@
 A candidate is run once more for it, outside its evaluation.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from evaluator_svc import tools
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.runner import LoadRequest
-from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
+from evaluator_svc.sandbox.host_paths import PASSED_ON, own_variables, package_root
 from evaluator_svc.tools import rerun_folder
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -25,7 +24,7 @@ _CHECKS: Final = {
     EvaluationOutcome.CRASHED: tools.SanitizerTool.MEMORY,
     EvaluationOutcome.NONDETERMINISTIC: tools.SanitizerTool.RACES,
 }
-"""What is looked for after each failure that a tool can explain."""
+"""The tool for each failure that a tool can explain."""
 _TOOL_VARIABLES: Final = ("PATH", "HOME", "TMPDIR", "LANG", *PASSED_ON)
 """The tools look for themselves and for a place to write; no key or token is among these."""
 
@@ -39,7 +38,7 @@ class Rerun:
 
 
 def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailure) -> tuple[Finding, ...]:
-    """Return what a tool finds in a failed candidate; empty if no tool can look at it."""
+    """Return a tool's findings on a failed candidate; empty if no tool can examine it."""
     check = _CHECKS.get(failure.outcome)
     if check is None:
         return ()
@@ -50,7 +49,7 @@ def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailure) -> tupl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SanitizerResult:
-    """What the sanitizers say of a candidate that has passed so far."""
+    """The sanitizers' results on a candidate that has passed so far."""
 
     checks: tuple[Check, ...]
     failure: CandidateFailure | None = None
@@ -66,7 +65,7 @@ _SANITIZERS: Final = {
 accesses outside of memory, work-items that do not wait for each other, barriers that some of them
 do not reach, values that nobody wrote."""
 _SECONDS: Final = 60.0
-"""Of each sanitizer, after which it is ended."""
+"""Longest run of each sanitizer."""
 
 
 def sanitized(rerun: Rerun | None, draw: Draw) -> SanitizerResult:
@@ -100,7 +99,7 @@ def _sanitizer_check(result: CheckResult, draw: Draw, note: str) -> Check:
 
 
 def profiled(rerun: Rerun, draw: Draw, *, seconds: float) -> tools.ProfilerResult:
-    """Return what the profiler measures of a workload's kernels, within `seconds`."""
+    """Return the profiler's measurements of a workload's kernels, within `seconds`."""
     with _command(rerun, draw, is_profiled=True) as (command, environment):
         return tools.profile(command, environment, seconds=seconds)
 
@@ -114,6 +113,5 @@ def _command(
         rerun_folder.write(
             folder, rerun_folder.RerunInput(load=rerun.load, codes=rerun.codes, draw=draw)
         )
-        kept = {n: os.environ[n] for n in _TOOL_VARIABLES if n in os.environ}
         command = tools.rerun_command(folder, is_profiled=is_profiled)
-        yield command, {**kept, "PYTHONPATH": package_root()}
+        yield command, {**own_variables(_TOOL_VARIABLES), "PYTHONPATH": package_root()}

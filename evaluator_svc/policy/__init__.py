@@ -1,10 +1,10 @@
-"""What a candidate may not do: rules as data, and what matches them in source and plan.
+"""The policy: rules for candidates as data, and the code that matches them in source and plan.
 
-On a CPU device a kernel is native code of the process that launches it, so whatever reaches host
-functions is refused by what the compiler produced, whatever the source looks like; the source
-check keeps files out of the compiler. On a GPU nothing of the host is in reach, but what a module
-remembers from call to call is, and is refused. Neither is a sandbox: a kernel may still write
-through a forged pointer, which is why it runs in a locked process of its own.
+On a CPU device a kernel is native code in the process that launches it. So calls of host functions
+are refused in the object code, whatever the source looks like; the rules for source keep files out
+of the compiler. On a GPU a kernel cannot reach the host, but its module could keep state from call
+to call, which is refused. The policy is not a sandbox: a kernel may still write through a forged
+pointer, and so it runs in a locked process of its own.
 """
 
 from evaluator_svc.policy.checks import policy_checks

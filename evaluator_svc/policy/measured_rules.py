@@ -22,8 +22,7 @@ MEASURED_RULES: Final = (
         id="timing.traffic_bound",
         subject=Subject.TIMING,
         rule_class=RuleClass.SUSPECT,
-        catches="a call below 95 % (SYCL: 75 %) of the time to move the bytes that it needs; below "
-        "50 % it is refused",
+        catches="a call below 95 % (SYCL: 75 %) of the time to move the bytes that it needs",
         why="some of the inputs were not read, or some of the outputs not written",
         honest_use="inputs that fit into the caches, weights that were prepared smaller, masks and "
         "indices that choose what is read",

@@ -1,7 +1,7 @@
-"""Which narrow number formats object code computes in, and what is said of them.
+"""The narrow number formats that object code computes in, and the note about them.
 
-A fact and no verdict: a product split into several narrow ones may be as exact as a wide one.
-The formats are found by `evaluator_svc.inspector`, in `from_ptx` and `from_spirv`.
+They are facts and decide nothing: a product split into several narrow ones may be as exact as a
+wide one. `evaluator_svc.inspector` finds the formats, in `from_ptx` and `from_spirv`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ TF32: Final = "TF32"
 INT8: Final = "int8"
 FLOAT64: Final = "float64"
 FLOAT8: Final = "float8"
-"""Eight bits or fewer."""
+"""All float formats of eight bits or fewer."""
 ROUGH_TANH: Final = "tanh.approx"
-"""The hardware's own, of 11 bits; its other functions of float32 have 20 and more."""
+"""The hardware's hyperbolic tangent, of 11 bits; its other float32 functions have 20 and more."""
 NARROW_FORMATS: Final = (BFLOAT16, FLOAT16, FLOAT8, INT8, TF32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectFacts:
-    """What a candidate's object code computes in."""
+    """Number formats and units that a candidate's object code computes with."""
 
     formats: tuple[str, ...] = ()
     """Formats narrower than float32 that it converts to or computes in, sorted: "bfloat16",
@@ -34,7 +34,7 @@ class ObjectFacts:
     matrix_formats: tuple[str, ...] = ()
     """Formats of the operands of matrix units, sorted; int8 and float64 among them."""
     products_of_a_step: int = 0
-    """Narrow products that matrix units add up for one wide product; 0: it does not show."""
+    """Narrow products that matrix units add up for one wide product; 0: not known."""
     rough_functions: tuple[str, ...] = ()
     """Instructions for functions of float32 whose results have far fewer bits: "tanh.approx"."""
     masks_low_bits: bool = False
@@ -68,19 +68,19 @@ class ObjectFacts:
 
 
 NARROW_FLOAT: Final = "object.narrow_float"
-"""Rule of what is said of narrow formats, as long as nothing shows how exact the results are."""
+"""Id of the note on narrow formats; it is dropped once the precision of the results is known."""
 
 
 def narrow_findings(formats: Iterable[str], allowed: Iterable[str]) -> tuple[Finding, ...]:
-    """Return what is worth saying of narrow number formats; it never refuses anything.
+    """Return a note if there are narrow formats that the task does not have; it refuses nothing.
 
     Args:
-        formats: What the object code computes in, as `ObjectFacts.formats`.
-        allowed: Formats that the task has itself.
+        formats: Formats of the object code, as `ObjectFacts.formats`.
+        allowed: Formats of the task itself.
     """
     beyond = sorted(set(formats) - set(allowed))
     if not beyond:
         return ()
-    message = f"the kernels compute in {', '.join(beyond)}, which the task has not"
-    hint = "the precision audit tells whether the result is as exact as the task asks"
+    message = f"the kernels compute in {', '.join(beyond)}, which the task does not use"
+    hint = "the precision audit decides whether the result is exact enough for the task"
     return (rule_finding(NARROW_FLOAT, message, hint),)

@@ -62,7 +62,7 @@ OBJECT_RULES: Final = (
         subject=Subject.OBJECT,
         rule_class=RuleClass.REJECT,
         catches="printf",
-        why="text that looks like results, and time that is nobody's",
+        why="it writes text that looks like results, and takes time that is in no measurement",
         honest_use="none: kernels print nothing",
     ),
     PolicyRule(
@@ -215,7 +215,8 @@ OBJECT_RULES: Final = (
         id="object.short_place",
         subject=Subject.OBJECT,
         rule_class=RuleClass.NOTE,
-        catches="places in memory that are computed in 32 bits from a size",
+        catches="places in memory that are computed in 32 bits from a size, where a tensor of the "
+        "task has 2^28 elements or more",
         why="tensors of 2^31 elements are rarely tried; the places there are wrong",
         honest_use="tensors that are smaller, as nearly all are",
     ),

@@ -1,7 +1,7 @@
-"""Holds a parsed launch plan against the rules that its language does not have itself.
+"""Checks a parsed launch plan against the policy's rules.
 
-The language is an allow-list and refuses imports, attributes and calls beyond it; what is left
-are values.
+The plan language is an allow-list that refuses other imports, attributes and calls by itself. The
+rules here are about what it leaves: names, numbers and text.
 """
 
 import ast
@@ -19,7 +19,7 @@ _DUNDER: Final = re.compile(r"(?<![A-Za-z0-9])__[A-Za-z]\w{0,60}__(?![A-Za-z0-9]
 
 
 def check_plan(plan: Plan) -> tuple[Finding, ...]:
-    """Return what the rules find in a plan; it may be used when none is an error."""
+    """Return the rules' findings on a plan; it may be used if none of them is an error."""
     nodes = tuple(_nodes(plan))
     found = (
         *_hidden(plan),
@@ -66,7 +66,7 @@ def _hidden(plan: Plan) -> Iterator[Finding]:
     offset = min((offset for offset in found if offset >= 0), default=None)
     if offset is not None:
         line = plan.text.count("\n", 0, offset) + 1
-        message = "the plan holds a character that people do not see"
+        message = "the plan contains a character that people cannot see"
         yield rule_finding("plan.hidden_text", message, "remove it", line)
 
 
@@ -139,7 +139,7 @@ def _is_of(node: ast.AST, macros: frozenset[str]) -> bool:
 def _speaks_to_reader(plan: Plan) -> Iterator[Finding]:
     match = speaks_to_reader(plan.text)
     if match is not None:
-        message = "a comment or string speaks to who reads the plan; nothing here does"
+        message = "a comment or string addresses a reader; no program here obeys comments"
         line = plan.text.count("\n", 0, match.start()) + 1
         yield rule_finding("plan.addressed_reader", message, "", line)
 

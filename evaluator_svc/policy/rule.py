@@ -12,7 +12,7 @@ from kernel_foundry.domain.language import Language
 
 
 class RuleClass(StrEnum):
-    """What becomes of a candidate that a rule finds something in."""
+    """The effect of a rule on a candidate that breaks it."""
 
     REJECT = "reject"
     """It goes no further: REJECTED, or WRONG_RESULT where its outputs are at fault."""
@@ -23,14 +23,14 @@ class RuleClass(StrEnum):
 
 
 class Subject(StrEnum):
-    """What a rule looks at."""
+    """The subject that a rule reads."""
 
     SOURCE = "source"
     """Device code as the compiler's first phases see it."""
     PLAN = "plan"
     """The parsed launch plan."""
     OBJECT = "object"
-    """What the compiler made: SPIR-V, or PTX."""
+    """Object code: SPIR-V, or PTX."""
     TIMING = "timing"
     """The times of calls."""
     NUMBERS = "numbers"
@@ -50,11 +50,11 @@ class PolicyRule:
     refusal: FindingKind = FindingKind.POLICY
     """Kind of the finding where the class is reject."""
     catches: str
-    """What is found, in one line."""
+    """The pattern that it finds, in one line."""
     why: str
-    """What harm it could do."""
+    """The harm that it could do."""
     honest_use: str
-    """What looks alike and passes."""
+    """Honest code that looks alike and passes."""
 
     def is_for(self, language: Language) -> bool:
         """Return whether it applies to device code and object code of a language."""

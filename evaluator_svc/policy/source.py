@@ -31,7 +31,7 @@ class _Unreadable:
 
 
 def check_source(device_code: str, language: str) -> tuple[Finding, ...]:
-    """Return what the rules find in device code; it may be compiled when none is an error.
+    """Return the rules' findings in device code; it may be compiled if none is an error.
 
     Args:
         device_code: The candidate's source as written.
@@ -67,7 +67,7 @@ def _before_reading(code: str) -> _Unreadable | None:
         return _Unreadable("source.control_character", message, "write plain text", line)
     hidden = hidden_character(code)
     if hidden >= 0:
-        message = "the source holds a character that people do not see"
+        message = "the source contains a character that people cannot see"
         return _Unreadable("source.hidden_text", message, "remove it", _line(code, hidden))
     loose = LOOSE_SPLICE.search(code)
     if loose is not None:

@@ -1,4 +1,4 @@
-"""What may not, or not without a remark, stand between the directives of device code.
+"""Patterns that the rules find between the directives of device code.
 
 Every pattern is bounded in what it looks at from one place, so that hostile text costs no more
 than honest text. `directives.py` checks the directives.
@@ -256,7 +256,7 @@ def _addresses_reader(text: SourceText) -> Iterator[Violation]:
         if speaks_to_reader(words):
             yield Violation(
                 rule="source.addressed_reader",
-                message="a comment or string speaks to who reads the source; nothing here does",
+                message="a comment or string addresses a reader; no program here obeys comments",
                 offset=offset,
             )
             return

@@ -10,6 +10,7 @@ from typing import Final
 
 from evaluator_svc.messages.judge import ComparisonProbeReply
 from evaluator_svc.probing import device_task as known
+from evaluator_svc.processes.time_limit import MOST_SHARE
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import Figure, FindingKind
 from kernel_foundry.domain.language import Language
@@ -24,13 +25,7 @@ _END_SECONDS: Final = 10.0
 
 
 class DeviceProbes:
-    """The probes of one device.
-
-    Args:
-        device: Its id.
-        language: What it takes.
-        evaluate: Judges a candidate on it.
-    """
+    """The probes of one device."""
 
     def __init__(self, device: str, language: Language, evaluate: Evaluate) -> None:
         self._device = device
@@ -102,7 +97,7 @@ class DeviceProbes:
         evaluation = self._judged(known.ENDLESS)
         seconds = time.perf_counter() - started_s
         next_one = self._judged(known.RIGHT)
-        limit_seconds = _LIMITS.run_seconds + _END_SECONDS
+        limit_seconds = MOST_SHARE * _LIMITS.run_seconds + _END_SECONDS
         is_ended = (
             evaluation.outcome is EvaluationOutcome.TIMEOUT
             and seconds <= limit_seconds

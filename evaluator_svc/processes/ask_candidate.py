@@ -2,7 +2,7 @@
 
 import dataclasses
 import signal
-from typing import Final
+from typing import Final, TypeVar
 
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
@@ -16,24 +16,58 @@ from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
+T = TypeVar("T")
+
 _END_SECONDS: Final = 1.0
 """From the channel's end to the process's own."""
+_HANGS: Final = "look for a loop that never ends or a barrier that not every work-item reaches"
 _ILLEGAL_ACCESS: Final = (signal.SIGSEGV, signal.SIGBUS)
 
 
 def ask_candidate(
     process: ChildProcess,
     message: object,
-    *expected: type,
+    *expected: type[T],
     seconds: float,
     doing: str,
     blobs: tuple[bytes, ...] = (),
     descriptors: tuple[int, ...] = (),
-) -> ReceivedMessage | CandidateFailure:
+) -> T | CandidateFailure:
     """Return the answer, or what became of the candidate instead. Ends a silent process.
+
+    `doing` is for the author: what did not end in time.
 
     A process that dies while it works on a candidate is the candidate's failure, whatever the
     reason: what happened inside it cannot be told from outside.
+    """
+    received = ask_for_blobs(
+        process,
+        message,
+        *expected,
+        seconds=seconds,
+        doing=doing,
+        blobs=blobs,
+        descriptors=descriptors,
+    )
+    if isinstance(received, CandidateFailure):
+        return received
+    answer: T = received.message
+    return answer
+
+
+def ask_for_blobs(
+    process: ChildProcess,
+    message: object,
+    *expected: type,
+    seconds: float,
+    doing: str,
+    late_hint: str = _HANGS,
+    blobs: tuple[bytes, ...] = (),
+    descriptors: tuple[int, ...] = (),
+) -> ReceivedMessage | CandidateFailure:
+    """As `ask_candidate`, with what travels beside the answer.
+
+    `late_hint` is for the author, too: why it may not have ended in time.
     """
     try:
         received = process.ask(
@@ -47,7 +81,7 @@ def ask_candidate(
         check_answer(message, received.message, blob_count=len(received.blobs))
     except ChannelTimeoutError:
         process.kill()
-        return _timed_out(doing, seconds)
+        return _timed_out(doing, seconds, late_hint)
     except ChannelClosedError:
         end = process.wait(_END_SECONDS) or process.kill()
         return _crashed(doing, end)
@@ -61,19 +95,19 @@ def ask_candidate(
 
 
 def nonsense(doing: str, why: str) -> CandidateFailure:
-    """Return what becomes of a candidate whose process says what cannot be."""
+    """Return the failure of a candidate whose process sent an impossible answer."""
     text = f"while {doing}, the process sent an impossible answer: {why}"
     failed = _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
     return dataclasses.replace(failed, findings=bounded(failed.findings))  # it quotes the process
 
 
-def _timed_out(doing: str, seconds: float) -> CandidateFailure:
+def _timed_out(doing: str, seconds: float, hint: str) -> CandidateFailure:
     finding = Finding(
         kind=FindingKind.TIME_LIMIT,
         severity=Severity.ERROR,
-        message=f"{doing} did not end within {seconds:g} s",
+        message=f"{doing} did not end within {seconds:.3g} s",
         evidence=(Figure(name="limit_seconds", value=seconds),),
-        hint="look for a loop that never ends or a barrier that not every work-item reaches",
+        hint=hint,
     )
     return CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=(finding,))
 

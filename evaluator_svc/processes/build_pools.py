@@ -24,12 +24,7 @@ _Target = tuple[str, str, int, str]
 
 
 class BuildPools:
-    """One pool of builders and one of inspectors for each target, made when first asked for.
-
-    Args:
-        settings: How many are kept ready.
-        starter: Starts them.
-    """
+    """One pool of builders and one of inspectors for each target, made when first asked for."""
 
     def __init__(self, settings: EvaluatorSettings, starter: LockedStarter) -> None:
         self._settings = settings

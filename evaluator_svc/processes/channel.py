@@ -6,6 +6,7 @@ deadline. What the frames mean is in `messages`.
 
 import array
 import json
+import select
 import socket
 import struct
 import time
@@ -131,6 +132,14 @@ class Channel:
         except ChannelError:
             close_descriptors(descriptors)
             raise
+
+    def is_readable(self, seconds: float) -> bool:
+        """Wait that long at most, and return whether a frame, or the other side's end, began."""
+        if self._socket.fileno() < 0:
+            return True  # closed meanwhile, which `receive` tells
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(seconds * 1e3))
 
     def close(self) -> None:
         """Close this end."""

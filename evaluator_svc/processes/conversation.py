@@ -12,7 +12,7 @@ class ReceivedMessage:
     """A message with what travelled beside it."""
 
     message: Any
-    """Of one of the expected types."""
+    """A message of one of the expected types."""
     blobs: tuple[bytes, ...]
     descriptors: tuple[int, ...]
     """File descriptors that now belong to the receiver."""
@@ -44,6 +44,10 @@ class Conversation:
             descriptors=descriptors,
         )
         self._channel.send(frame, timeout_seconds=timeout_seconds)
+
+    def has_answer(self, seconds: float) -> bool:
+        """Wait that long at most, and return whether a message, or the other side's end, began."""
+        return self._channel.is_readable(seconds)
 
     def receive(self, *expected: type, timeout_seconds: float | None = None) -> ReceivedMessage:
         """Return the next message, which must be of an `expected` type.

@@ -38,6 +38,14 @@ class CoreTimes:
         """Return the longest time that a single thread had a core."""
         return max(_grown(before.on_core, self.on_core), default=0.0)
 
+    def on_core_since(self, before: "CoreTimes") -> float:
+        """Return how long all threads together had a core."""
+        return sum(_grown(before.on_core, self.on_core))
+
+    def longest_wait_since(self, before: "CoreTimes") -> float:
+        """Return the longest time that a single thread waited."""
+        return max(_grown(before.waiting, self.waiting), default=0.0)
+
     def waiting_since(self, before: "CoreTimes") -> float:
         """Return how long all threads together waited."""
         return sum(_grown(before.waiting, self.waiting))
@@ -55,7 +63,7 @@ def _tasks(process_id: int) -> list[Path]:
 
 
 def _read(path: Path) -> str:
-    """What an entry says; nothing when the thread has just ended, or has no such entry."""
+    """Return the text of an entry; "" if the thread has just ended, or has no such entry."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -24,18 +24,19 @@ from evaluator_svc.processes.process import ChildProcess, RawEnd
 from kernel_foundry.errors import ProcessLostError
 
 _START_SECONDS: Final = 120.0
-"""Importing torch from a cold disk."""
+"""Longest start of the server, which imports torch from a cold disk."""
 _ANSWER_SECONDS: Final = 10.0
-"""A fork takes milliseconds, everything else less."""
+"""Longest answer of the server: a fork takes milliseconds, everything else less."""
 
 
 class ForkClient:
-    """Forks processes; the server starts with the first and again when it is lost.
+    """Forks processes. The server starts at the first fork, and again if it is lost.
 
     Args:
         start: Starts the server's process.
-        imports: What the server imports before it forks.
-        meets_candidates: Whether forks do: then they hand over no descriptors and small frames.
+        imports: Modules that the server imports before it forks.
+        meets_candidates: Whether forks meet candidates: then they may send no descriptors, and only
+            small frames.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ForkClient:
         self._process: ChildProcess | None = None
         self._ready: ForkServerReady | None = None
         self._lock = threading.Lock()
+        self._is_closed = False
 
     def warm_up(self) -> ForkServerReady:
         """Start the server unless it runs; returns when it can fork.
@@ -109,7 +111,11 @@ class ForkClient:
         return polled
 
     def close(self) -> None:
-        """End the server, and with it its forks."""
+        """End the server, and with it its forks, also while it starts; no other one starts."""
+        self._is_closed = True
+        process = self._process
+        if process is not None:
+            process.end("it is no longer needed")  # whoever waits for its start holds the lock
         with self._lock:
             if self._process is not None:
                 self._process.kill()
@@ -120,7 +126,11 @@ class ForkClient:
             if self._process.is_running:
                 return self._process
             self._process.kill()
+        if self._is_closed:
+            raise ProcessLostError("the fork server is closed", cause="closed")
         process = self._process = self._start()
+        if self._is_closed:
+            process.end("it is no longer needed")
         try:
             received = process.ask(self._imports, ForkServerReady, timeout_seconds=_START_SECONDS)
         except ChannelError as error:
@@ -134,13 +144,7 @@ class ForkClient:
 
 
 class _ForkedProcess:
-    """The system's hold on a process whose parent is the fork server.
-
-    Args:
-        servers: Asks the server.
-        server: Its parent.
-        process_id: Its id.
-    """
+    """The system's hold on a process whose parent is the fork server."""
 
     def __init__(self, servers: ForkClient, server: ChildProcess, process_id: int) -> None:
         self._servers = servers

@@ -11,20 +11,21 @@ INSPECTOR: Final = "evaluator_svc.inspector"
 RUNNER: Final = "evaluator_svc.runner"
 FOREIGN: Final = "evaluator_svc.foreign"
 JUDGE: Final = "evaluator_svc.judge"
-"""What a fork becomes: the module that is run where it is started as a program."""
+EXPORTED_FORM: Final = "evaluator_svc.exported_form"
+"""The modules that a fork may run; a process that is not forked runs them as a program."""
 FORK_SERVER: Final = "evaluator_svc.fork_server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkServerStart:
-    """Import what the forks will need."""
+    """Asks the server to import the modules of its forks."""
 
     modules: tuple[str, ...]
-    """What the forks may become."""
+    """Modules that the forks may run."""
     with_library: bool = False
-    """Whether that is torch as well, for runners that make library calls."""
+    """Whether to import torch as well, for runners that make library calls."""
     with_compiler: bool = False
-    """Whether that is all of torch.compile as well, for judges that time it."""
+    """Whether to import all of torch.compile as well, for judges that time it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class ForkRequest:
     """Fork a process; its channel's and its stderr's descriptors travel beside it."""
 
     module: str
-    """What it becomes, such as "evaluator_svc.runner"."""
+    """The module that it runs, such as "evaluator_svc.runner"."""
     environment: tuple[tuple[str, str], ...]
     """Changes of the server's own environment."""
 

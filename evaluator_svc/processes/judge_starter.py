@@ -1,14 +1,14 @@
 """Starts judges: their environment, their folders, and the template they are forked from."""
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final
 
 from evaluator_svc.cache.disk_cache import make_private
+from evaluator_svc.processes.forking import JUDGE
 from evaluator_svc.processes.judge_client import JudgeClient
-from evaluator_svc.processes.judge_template import SharedTemplate
-from evaluator_svc.sandbox.host_paths import package_root
+from evaluator_svc.processes.template import Environment, SharedTemplate, TemplateKind
+from evaluator_svc.sandbox.host_paths import own_variables, package_root
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.scratch import scratch_folder
@@ -20,9 +20,11 @@ _TRITON: Final = "TRITON_CACHE_DIR"
 _PASSED_ON: Final = (
     "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
     "TRITON_PTXAS_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-    "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC", "OMP_WAIT_POLICY",
+    "OMP_WAIT_POLICY",
 )  # fmt: skip
 """What a judge gets of the environment: what torch.compile needs, and no key or token."""
+_DEVICE_VARIABLES: Final = ("KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC")
+"""As well, of those that a template need not have."""
 
 
 class JudgeStarter:
@@ -34,9 +36,13 @@ class JudgeStarter:
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         self._settings = settings
-        self._shared = SharedTemplate(
-            _environment(settings), with_compiler=_COMPILE in settings.baselines
+        kind = TemplateKind(
+            module=JUDGE,
+            environment=_environment(settings),
+            with_compiler=_COMPILE in settings.baselines,
+            meets_candidates=False,
         )
+        self._shared = SharedTemplate(kind)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge-imports")
         self._imports: Future[None] | None = None
 
@@ -59,7 +65,11 @@ class JudgeStarter:
         settings = self._settings
         # Compilers under torch.compile leave files behind when they are killed.
         scratch = scratch_folder("judge")
-        variables = {"TMPDIR": scratch.name, **_compiled_code(settings)}
+        variables = {
+            "TMPDIR": scratch.name,
+            **_compiled_code(settings),
+            **own_variables(_DEVICE_VARIABLES),
+        }
         for name in (_COMPILED, _TRITON):
             if name in variables:
                 make_private(Path(variables[name]), name)
@@ -80,21 +90,24 @@ class JudgeStarter:
         )
 
     def close(self) -> None:
-        """End the template, unless another evaluator of this process uses it."""
-        self._thread.shutdown()
+        """End the template, also while it starts, unless another evaluator of this process uses it.
+
+        No judge can be started any more; called again it changes nothing.
+        """
         self._shared.close()
+        self._thread.shutdown(cancel_futures=True)
 
 
 def _compiled_code(settings: EvaluatorSettings) -> dict[str, str]:
     """Return where compiled code is kept: in our own cache unless the user says otherwise."""
     folders = {_COMPILED: str(settings.cache_dir.absolute() / "inductor")}
-    return folders | {n: os.environ[n] for n in (_COMPILED, _TRITON) if n in os.environ}
+    return folders | own_variables((_COMPILED, _TRITON))
 
 
-def _environment(settings: EvaluatorSettings) -> tuple[tuple[str, str], ...]:
+def _environment(settings: EvaluatorSettings) -> Environment:
     threads = str(settings.thread_count)
     variables = {
-        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        **own_variables(_PASSED_ON),
         "PYTHONPATH": package_root(),
         "OMP_NUM_THREADS": threads,
         # A pool of compiler processes would outlive the compilation and disturb every timing.

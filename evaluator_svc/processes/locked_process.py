@@ -17,7 +17,7 @@ from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.attempt import AttemptRequest
-from evaluator_svc.sandbox.confinement import confine, is_sufficient
+from evaluator_svc.sandbox.confinement import confine
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.errors import BackendUnavailableError, IsolationUnavailableError
 
@@ -34,7 +34,7 @@ class OpenDevice:
     device: Any
     """The module's `Device`."""
     index: int
-    """Of the device among its kind."""
+    """Index of the device among those of its kind."""
 
     def release(self) -> None:
         """Give the device up."""
@@ -53,7 +53,7 @@ class OpenCompiler:
 
 
 class OpenNothing:
-    """What a process opens that needs neither device nor compiler."""
+    """Stands for the opened device of a process that needs neither device nor compiler."""
 
     def release(self) -> None:
         """There is nothing to give up."""
@@ -202,7 +202,7 @@ def _begin(
     if opens_first:
         opened = open_it()
     isolation = confine(configure.confinement, outer=configure.outer)
-    if not is_sufficient(isolation) and not configure.unsafe_no_sandbox:
+    if not isolation.is_sufficient and not configure.unsafe_no_sandbox:
         conversation.send(OwnFailure.of(_not_locked(isolation)))
         return None
     if not opens_first:

@@ -6,7 +6,6 @@ The child's side is `locked_process.py`.
 """
 
 import dataclasses
-import os
 import sys
 from typing import Final
 
@@ -28,6 +27,7 @@ from evaluator_svc.sandbox.confinement import Confinement
 from evaluator_svc.sandbox.host_paths import (
     PASSED_ON,
     device_nodes,
+    own_variables,
     package_root,
     readable_paths,
 )
@@ -59,7 +59,7 @@ _BEFORE_LOCK_BYTES: Final = 1 << 30
 """What a driver or torch may hold when the lock comes, which adds its limit to that."""
 _SAME_RULES: Final = ("capabilities:", "seccomp:")
 """What does not depend on a process's scratch folder and namespaces."""
-_NOT_STARTED: Final = "its own report, which comes when the first such process is started"
+_NOT_STARTED: Final = "not reported yet: no such process has been started"
 
 
 class LockedStarter:
@@ -118,7 +118,11 @@ class LockedStarter:
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
         if without:
             forks = self._library_forks if with_library else self._forks
-            variables = (*_scratch_variables(folder), *_passed_on(), *self._device_threads(threads))
+            variables = (
+                *_scratch_variables(folder),
+                *own_variables(PASSED_ON).items(),
+                *self._device_threads(threads),
+            )
             if module == FOREIGN:
                 variables = (*variables, *_compiler_variables(folder))
             process = forks.fork(module, variables)
@@ -234,7 +238,7 @@ class LockedStarter:
             **dict(self._device_threads(threads)),
             "CUDA_CACHE_DISABLE": "1",
             "OMP_NUM_THREADS": str(self._settings.thread_count),
-            **dict(_passed_on()),
+            **own_variables(PASSED_ON),
         }
         return tuple(variables.items())
 
@@ -307,10 +311,6 @@ def _told(ready: Ready, process: str, missing: tuple[str, ...]) -> Ready:
         ready.isolation, process=process, missing=(*missing, *ready.isolation.missing)
     )
     return dataclasses.replace(ready, isolation=isolation)
-
-
-def _passed_on() -> tuple[tuple[str, str], ...]:
-    return tuple((name, os.environ[name]) for name in PASSED_ON if name in os.environ)
 
 
 def _scratch_variables(folder: str) -> tuple[tuple[str, str], ...]:

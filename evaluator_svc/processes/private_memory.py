@@ -1,18 +1,18 @@
-"""How much private memory a process and its children hold, as Linux counts it.
+"""The private memory of a process and its children, as Linux counts it.
 
-RLIMIT_DATA counts what may be written now: memory that was written and then made read-only is
-forgotten there, and a process may do so again and again.
+RLIMIT_DATA counts only memory that may be written now. A process could write memory, make it
+read-only and take more, again and again.
 """
 
 from pathlib import Path
 from typing import Final
 
 _COUNTED: Final = ("RssAnon:", "VmSwap:")
-"""Neither files nor what others share with it."""
+"""Lines of memory that is neither of files nor shared with others."""
 
 
 def private_bytes(process_id: int) -> int:
-    """Return what a process and all below it hold; 0 when it has ended.
+    """Return the private bytes of a process and all its descendants; 0 if it has ended.
 
     bubblewrap has the process that it wraps as its grandchild.
     """
@@ -26,7 +26,7 @@ def private_bytes(process_id: int) -> int:
 
 
 def _read(path: str) -> str:
-    """What an entry says; nothing when the process has just ended, or has no such entry."""
+    """Return the text of an entry; "" if the process has just ended, or has no such entry."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -15,8 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final, Protocol
 
-from evaluator_svc.processes.channel import FROM_LOCKED, FROM_OURS, Channel
+from evaluator_svc.processes.channel import (
+    FROM_LOCKED,
+    FROM_OURS,
+    Channel,
+    ChannelTimeoutError,
+)
 from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
+from evaluator_svc.processes.time_limit import answers_in_time
 from evaluator_svc.sandbox import bubblewrap
 
 _REAP_SECONDS: Final = 5.0
@@ -28,7 +34,7 @@ _SHELL_SIGNAL_BASE: Final = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessCommand:
-    """What to start."""
+    """The program of a process to start."""
 
     module: str
     """Run as `python -m`; it gets the number of its channel's descriptor."""
@@ -164,13 +170,16 @@ class ChildProcess:
         blobs: tuple[bytes, ...] = (),
         descriptors: tuple[int, ...] = (),
     ) -> ReceivedMessage:
-        """Send `message` and return the answer; raises `ChannelError`s."""
-        started = time.monotonic()
+        """Send `message` and return the answer; raises `ChannelError`s.
+
+        The limit does not count what the process waited for a core.
+        """
         self.conversation.send(
             message, blobs=blobs, descriptors=descriptors, timeout_seconds=timeout_seconds
         )
-        left = timeout_seconds - (time.monotonic() - started)
-        return self.conversation.receive(*expected, timeout_seconds=max(left, 0.001))
+        if not answers_in_time(self.conversation.has_answer, self.process_id, timeout_seconds):
+            raise ChannelTimeoutError("no answer in time")
+        return self.conversation.receive(*expected, timeout_seconds=timeout_seconds)
 
     def wait(self, timeout_seconds: float) -> ProcessEnd | None:
         """Return how it ended, or None when it still runs after that time."""

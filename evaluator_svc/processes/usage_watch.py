@@ -22,11 +22,7 @@ _BLOCK_BYTES: Final = 512
 
 
 class UsageWatch:
-    """Looks after the processes that were handed to it.
-
-    Args:
-        look_seconds: Time between looks.
-    """
+    """Looks after the processes that were handed to it."""
 
     def __init__(self, look_seconds: float = _LOOK_SECONDS) -> None:
         self._look_seconds = look_seconds

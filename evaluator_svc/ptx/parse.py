@@ -79,11 +79,7 @@ _WORD: Final = re.compile(r"(?<![\w$%.])[A-Za-z_$%][\w$%]*")
 
 
 class PtxError(Exception):
-    """The text is no PTX module that can be judged.
-
-    Args:
-        reason: What is wrong with it.
-    """
+    """The text is no PTX module that can be judged."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -15,8 +15,10 @@ from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.foreign import LONGEST_FOREIGN, MOST_FILES, ForeignRequest
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import SweepRequest
+from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.task_limits import check_task
 from kernel_foundry.domain.verdict_limits import LEAST_NS, MOST_CONFIGURATIONS, MOST_NS
+from kernel_foundry.plan import check_library_ops
 
 _LONGEST_NAME: Final = 200
 
@@ -29,15 +31,25 @@ _MOST_SWEEP_SECONDS: Final = 86_400.0
 _MOST_OF_OTHER_LISTS: Final = 1024
 
 
+def check_asked_task(task: Task) -> None:
+    """Refuse a task that no caller can mean; raises as `check_evaluation`."""
+    check_task(task)
+    check_library_ops(task)
+
+
 def check_evaluation(request: EvaluationRequest) -> None:
     """Refuse a request for a verdict that no caller can mean.
 
     Raises:
         InvalidArgumentError: it says which field and what is allowed.
     """
-    check_task(request.task)
+    check_asked_task(request.task)
     _check_source(request.source)
     check_length("request_id", request.request_id, _LONGEST_NAME)
+    if request.architecture and not request.build_only:
+        raise out_of_bounds(
+            "architecture", "given without build_only; a verdict is on a device that is here"
+        )
     _check_settings("configuration", request.configuration)
     _check_limits(request.limits)
     known = {workload.name for workload in request.task.workloads}
@@ -59,7 +71,7 @@ def check_evaluation(request: EvaluationRequest) -> None:
 
 def check_sweep(request: SweepRequest) -> None:
     """Refuse a request for a sweep that no caller can mean; raises as `check_evaluation`."""
-    check_task(request.task)
+    check_asked_task(request.task)
     _check_source(request.source)
     check_length("request_id", request.request_id, _LONGEST_NAME)
     _check_limits(request.limits)
@@ -76,7 +88,7 @@ def check_sweep(request: SweepRequest) -> None:
 
 def check_foreign(request: ForeignRequest) -> None:
     """Refuse a request on a foreign kernel that no caller can mean; as `check_evaluation`."""
-    check_task(request.task)
+    check_asked_task(request.task)
     _check_limits(request.limits)
     check_seeds(request)
     source = request.source

@@ -60,12 +60,7 @@ class Sweeps:
 
 
 class _Stream:
-    """One sweep; made in the event loop.
-
-    Args:
-        run: Runs it.
-        ended: Told when it has ended.
-    """
+    """One sweep; made in the event loop."""
 
     def __init__(self, run: RunSweep, *, ended: "Callable[[_Stream], None]") -> None:
         self._ended = ended

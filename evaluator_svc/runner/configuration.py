@@ -21,11 +21,6 @@ from kernel_foundry.plan.tree import Plan
 class LoadedConfiguration:
     """A candidate's programs for one configuration.
 
-    Args:
-        opened: The device.
-        request: What is loaded.
-        objects: Object code of each unit.
-
     Raises:
         CandidateFaultError: the device refuses the code.
     """

@@ -19,12 +19,7 @@ _OUTCOMES: Final = {
 
 
 class CandidateFaultError(Exception):
-    """The candidate is at fault.
-
-    Args:
-        outcome: What becomes of it.
-        finding: Why.
-    """
+    """The candidate is at fault."""
 
     def __init__(self, outcome: EvaluationOutcome, finding: Finding) -> None:
         super().__init__(finding.message)

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import torch
 
+from evaluator_svc.hardware.openmp import set_threads
 from evaluator_svc.runner.faults import CandidateFaultError, fault
 from evaluator_svc.runner.library_memory import Stretch, check_held, segments
+from evaluator_svc.runner.library_threads import choose_threads
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.library import LIBRARY_OPS
@@ -44,6 +46,8 @@ class LibraryCalls:
         self._sets: dict[int, Sequence[int]] = {}
         self._views: dict[tuple[int, int], torch.Tensor] = {}
         self._results: dict[int, torch.Tensor] = {}
+        self._threads = 0
+        """Threads of the calls; 0: not chosen yet."""
         _set_precision(tf32=tf32 and self._device is not None)
         if self._device is not None:
             torch.cuda.set_device(self._device)
@@ -52,6 +56,15 @@ class LibraryCalls:
                 device.stream, device=self._device
             )
             torch.cuda.set_stream(stream)
+
+    def choose_threads(self, run: Callable[[], object]) -> None:
+        """On a CPU, have as many threads as made `run`, which makes the calls, faster at first."""
+        if self._device is not None:
+            return
+        if self._threads:
+            set_threads(self._threads)
+        else:
+            self._threads = choose_threads(run)
 
     def bind(self, index: int, addresses: Sequence[int]) -> None:
         """Let set `index` use `addresses`, one for each buffer."""
@@ -106,6 +119,9 @@ class LibraryCalls:
             self._results[call.output] = result
             return result.data_ptr()
         out = self._view(index, call.output)
+        if call.op == "linear":
+            # Of a matrix the product adds the bias, else torch does in a pass of its own.
+            arguments[0], out = _as_matrix(arguments[0]), _as_matrix(out)
         if call.op in _TAKE_OUT:
             function(*arguments, **keywords, out=out)
         else:
@@ -146,12 +162,7 @@ class LibraryCalls:
 
 
 class _DeviceBytes:
-    """Device memory as torch takes it, with no copy.
-
-    Args:
-        address: Of the first byte.
-        size_bytes: How many.
-    """
+    """Device memory as torch takes it, with no copy."""
 
     def __init__(self, address: int, size_bytes: int) -> None:
         self.__cuda_array_interface__ = {
@@ -161,6 +172,10 @@ class _DeviceBytes:
             "version": 3,
             "stream": None,  # ordered by the stream that all of this process uses
         }
+
+
+def _as_matrix(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.view(-1, tensor.shape[-1])
 
 
 def _set_precision(*, tf32: bool) -> None:

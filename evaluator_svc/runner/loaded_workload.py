@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from evaluator_svc.messages.draw import Draw
@@ -222,6 +223,9 @@ class LoadedWorkload:
     def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
         """Take one measurement; `descriptors`: of what decides about calls, then of its guests."""
         timed = self._bound_to(self._inputs.pool)
+        if timed.loaded.library is not None:
+            with _faults():
+                timed.loaded.library.choose_threads(partial(timed.run, 0))
         call_draws, *of_guests = descriptors
         guests = self._inputs.open_guests(request.guests, tuple(of_guests))
         with _closed_after(call_draws), _faults():

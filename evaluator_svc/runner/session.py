@@ -44,9 +44,6 @@ class Session:
     """A candidate from load to last sample.
 
     Every method raises `CandidateFaultError` for what the candidate is at fault for.
-
-    Args:
-        opened: The device.
     """
 
     def __init__(self, opened: OpenDevice) -> None:

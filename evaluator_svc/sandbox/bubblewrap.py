@@ -39,7 +39,7 @@ def command(wrapping: Mounts, inner: tuple[str, ...]) -> tuple[str, ...]:
     """
     program = shutil.which("bwrap")
     if program is None:
-        raise MechanismUnavailableError("no bwrap on PATH")
+        raise MechanismUnavailableError("no bwrap on PATH (install the package bubblewrap)")
     line = [program, "--unshare-all", "--die-with-parent", "--clearenv", "--chdir", "/"]
     # First of all mounts: what is readable may lie below it.
     line += ["--size", str(SCRATCH_BYTES), "--tmpfs", SCRATCH]

@@ -103,12 +103,6 @@ def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationRep
     )
 
 
-def is_sufficient(report: IsolationReport) -> bool:
-    """Return whether files, processes and network are all locked."""
-    files = {"bubblewrap", "landlock"} & set(report.mechanisms)
-    return bool(files) and "seccomp" in report.mechanisms
-
-
 def _steps(confinement: Confinement) -> dict[str, Callable[[], None]]:
     return {
         "landlock": lambda: landlock.restrict(

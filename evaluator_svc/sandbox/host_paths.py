@@ -8,6 +8,7 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -38,10 +39,14 @@ _PACKAGE_FOLDERS: Final = ("site-packages", "dist-packages")
 """Names of folders that packages are installed in. A `.pth` file may put those of another
 environment on `sys.path`, and any other folder, which stays closed."""
 
-_LIBRARY_VARIABLES: Final = (
-    "LD_LIBRARY_PATH", "OCL_ICD_FILENAMES", "CUDA_HOME", "CUDA_PATH", "KERNEL_FOUNDRY_NVRTC",
-    "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVML", "KERNEL_FOUNDRY_CUTLASS",
+DEVICE_VARIABLES: Final = (
+    "OCL_ICD_FILENAMES", "KERNEL_FOUNDRY_NVRTC", "KERNEL_FOUNDRY_CUDA_DRIVER",
+    "KERNEL_FOUNDRY_NVML", "KERNEL_FOUNDRY_CUTLASS",
 )  # fmt: skip
+"""What is read when a device or a compiler is opened, and not while libraries are loaded: a fork
+need not have it from what it was forked from."""
+
+_LIBRARY_VARIABLES: Final = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", *DEVICE_VARIABLES)
 """Each a file, a folder, or several with colons between."""
 
 PASSED_ON: Final = (
@@ -57,6 +62,11 @@ _INTEL_NODES: Final = "/dev/dri"
 _NVIDIA_NODES: Final = ("nvidiactl", "nvidia-uvm", "nvidia-caps", "nvidia[0-9]*")
 """The driver, its unified memory, parts of a divided GPU, GPUs; none for displays and switches."""
 _NVIDIA_GPU: Final = re.compile(r"/dev/nvidia[0-9]+")
+
+
+def own_variables(names: Iterable[str]) -> dict[str, str]:
+    """Return those of the named environment variables that this process has, in the same order."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def device_nodes(kind: str, node: str = "") -> tuple[str, ...]:

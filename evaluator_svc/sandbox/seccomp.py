@@ -22,7 +22,7 @@ _NEW_NAMESPACES: Final = 0x7E020000
 _MAP_SHARED: Final = 0x01
 _MAP_ANONYMOUS: Final = 0x20
 _O_UNNAMED: Final = 0x400000
-"""The bit of O_TMPFILE that is its own."""
+"""The bit of O_TMPFILE that is not part of O_DIRECTORY."""
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
 _IOCTL_KIND: Final = 0xFF00

@@ -1,10 +1,10 @@
-"""Which system calls a locked process keeps: a list of all that are allowed, or of all refused.
+"""The system calls that a locked process may make: by a list of allowed calls, or of refused ones.
 
 The allow-list is for builders and for runners on the CPU device, where a kernel is native code in
-the process: compiler, SYCL runtime, torch and their threads need no more (seen by tracing them),
-and a call that is yet to be invented is refused as well. A GPU's driver is others' code that
-changes with every release, and device code has no system calls at all: a process that holds one
-keeps what is not refused by name.
+the process. Compiler, SYCL runtime, torch and their threads need no more calls (seen by tracing
+them), and system calls that do not exist yet are refused too. A GPU's driver is foreign code that
+changes with every release, and device code makes no system calls. So a process with a driver may
+make all calls that are not refused by name.
 
 x86-64 numbers. The filter is in `seccomp.py`.
 """
@@ -14,34 +14,36 @@ from typing import Final
 
 
 class CallFilter(StrEnum):
-    """How the system calls of a process are distinguished."""
+    """How the system calls of a process are filtered."""
 
     ALLOW_LISTED = "allow_listed"
-    """`ALLOWED`, the conditional ones, and nothing else."""
+    """Allows `ALLOWED` and the conditional calls, and nothing else."""
     REFUSE_LISTED = "refuse_listed"
-    """All but `REFUSED`, the conditional ones restricted."""
+    """Allows all calls but `REFUSED`, the conditional ones with their restrictions."""
     REFUSE_LISTED_BUT_PROGRAMS = "refuse_listed_but_programs"
-    """The same with `PROGRAMS`, for processes that need compilers; no session of their own, so that
-    whoever started them finds all that they started."""
+    """As REFUSE_LISTED, but allows `PROGRAMS`, for processes that need compilers. They cannot begin
+    a session, so that their starter finds all processes that they start."""
 
 
 CLONE: Final = 56
-"""Threads only."""
+"""Allowed for threads only."""
 CLONE3: Final = 435
-"""Its flags lie in memory, where a filter cannot look: never."""
+"""Always refused: its flags lie in memory, where a filter cannot look."""
 MMAP: Final = 9
-"""Neither shared and anonymous at once nor growing like a stack: both escape RLIMIT_DATA."""
+"""Refused for memory that is shared and anonymous, or grows like a stack: RLIMIT_DATA counts
+neither."""
 OPEN: Final = 2
 OPENAT: Final = 257
-"""Not for files without a name, which would hide from a look at the scratch folder."""
+"""Refused with O_TMPFILE: files without a name are not seen when the scratch folder is measured."""
 IOCTL: Final = 16
-"""Not to put characters into a terminal's input, nor to ask a socket about the network."""
+"""Refused for putting characters into a terminal's input, and for asking a socket about the
+network."""
 FCNTL: Final = 72
-"""Not to let a descriptor send signals, nor to watch files."""
+"""Refused for letting a descriptor send signals, and for watching files."""
 PRCTL: Final = 157
-"""Names of threads and of memory."""
+"""Allowed for the names of threads and of memory."""
 OWN_PROCESS_ONLY: Final = {"kill": 62, "tgkill": 234}
-"""First argument: the own process; abort and raise use them."""
+"""Allowed if the first argument is the process itself; abort and raise use them."""
 OWN_OR_ZERO: Final = {"prlimit64": 302, "sched_setaffinity": 203}
 """As above, 0 meaning oneself."""
 

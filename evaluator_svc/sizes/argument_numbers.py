@@ -15,7 +15,7 @@ _BEYOND_ONE: Final = 12
 """Eighths."""
 _TIMES: Final = 2
 _MORE: Final = 2
-"""What a whole number is multiplied by, and what is added."""
+"""Factor of a whole number, and the number that is added to it."""
 
 
 def other_values(name: str, value: object) -> tuple[Size, ...]:

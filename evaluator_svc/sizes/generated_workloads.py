@@ -1,12 +1,16 @@
 """Held-out workloads that we generate for a task whose sidecar names none.
 
-Each changes all sizes at once. The first has odd sizes next to powers of two, most of them small:
-no divisor of the timed sizes is left. The second keeps the divisors and has larger sizes than
-any timed workload, as far as that is cheap; sizes for which it is not are larger in the first one.
-The third has odd sizes a little above the largest timed ones, and so shows what a kernel does for
-large sizes only. Numbers among forward's arguments change in the first, and further in the second.
-The same task always gets the same workloads. Those with one long axis and tiny sizes are in
-`long_axes.py`.
+Each workload changes all sizes at once:
+
+* The first has odd sizes next to powers of two, most of them small, so that they keep no divisor of
+  the timed sizes.
+* The second keeps the divisors and has larger sizes than any timed workload, as far as that is
+  cheap. Sizes for which it is not are larger in the first one.
+* The third has odd sizes a little above the largest timed ones, and so tests the code that a kernel
+  has for large sizes.
+
+Numbers among forward's arguments change in the first, and further in the second. The same task
+always gets the same workloads. `long_axes.py` makes those with one long axis.
 """
 
 import math
@@ -28,7 +32,7 @@ _ODD: Final = (31, 61, 17, 37, 47, 23, 29, 53, 19, 41, 43, 59)
 _BLOCK: Final = 64
 """Largest divisor that is kept."""
 _ROUNDED: Final = 4096
-"""Up to this size, a larger one lies beyond the next power of two: kernels are made for those."""
+"""A larger size is beyond the next power of two up to here, since kernels are made for powers."""
 _MOST_ELEMENTS: Final = 1 << 22
 """Largest product of all sizes in a small workload."""
 _NEAR_SHARE: Final = 32

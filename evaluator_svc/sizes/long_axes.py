@@ -1,10 +1,11 @@
-"""Generated workloads of sizes from 1 to 7 but for one axis, several times the largest timed one.
+"""Generated workloads with one long axis, several times the largest timed one, and tiny sizes.
 
-The first size, which most modules have a batch's for, is 1 where it is not the long one.
+The tiny sizes are 1 to 7. The first size, which is the batch's in most modules, is 1 unless it is
+the long one.
 
-Kernels that read a whole step before they ask for a row's end, or that look at no more of an axis
-than is timed, are wrong on these alone. The long size is a multiple of the timed one, so a plan
-that asks for whole blocks takes it.
+Only these workloads find kernels that read a whole step before they check for a row's end, or that
+look at no more of an axis than is timed. The long size is a multiple of the timed one, so that a
+plan that needs whole blocks takes it.
 """
 
 import math
@@ -22,10 +23,11 @@ from kernel_foundry.domain.task import Task, Workload
 
 _TINY: Final = tuple(range(1, 8))
 _LEAST_GROUP: Final = 3
-"""Tiny sizes of the second choice, where those of the first leave too little to compare."""
+"""Least tiny size of the second choice, which is taken if the first leaves too little to
+compare."""
 LONGER: Final = 5
 _TIMES: Final = (LONGER, 2)
-"""Times the largest timed size, the best first."""
+"""Multiples of the largest timed size, the best first."""
 _AXES: Final = 2
 _CHEAP: Final = 1 << 24
 """Cube of a long size that costs little, whatever the reference does with it."""

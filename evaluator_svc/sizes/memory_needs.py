@@ -16,11 +16,11 @@ from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.plan.dtypes import DTYPE_BYTES
 
 USABLE_SHARE: Final = 0.9
-"""Of a device's memory. The rest is for contexts of processes, some of which wait, for buffers
-that are kept for the next draw, and for what allocators keep."""
+"""Usable share of a device's memory. The rest is for the contexts of processes, some of which are
+spare, for buffers that are kept for the next draw, and for memory that allocators keep."""
 
 BLOCK_BYTES: Final = 1 << 28
-"""For temporaries of what is done in blocks."""
+"""Bytes for temporaries of work that is done in blocks."""
 
 _RANGES_BYTES: Final = 1 << 28
 """Inputs and outputs beyond this would make a verdict slow: there are over ten distributions."""

@@ -28,11 +28,7 @@ _TYPES: Final = range(19, 40)
 
 
 class SpirvError(Exception):
-    """The bytes are no SPIR-V module that can be judged.
-
-    Args:
-        reason: What is wrong with them.
-    """
+    """The bytes are no SPIR-V module that can be judged."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

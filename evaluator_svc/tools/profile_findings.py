@@ -1,4 +1,4 @@
-"""What ncu's metrics say is wrong with a kernel, and what to try; figures are in its profile."""
+"""Turns ncu's metrics into findings with hints; the figures are in the kernel's profile."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -9,22 +9,22 @@ from evaluator_svc.tools.profile_report import LaunchMetrics
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
 
 _MAX_KERNELS: Final = 3
-"""Told of, those that take longest first."""
+"""Most kernels with findings, those that take longest first."""
 AT_PEAK: Final = 0.8
-"""Of a unit's peak: above, waiting is the unit's own, and bytes that are wasted cost little."""
+"""Share of a unit's peak above which waiting is due to the unit, and wasted bytes cost little."""
 BUSY: Final = 0.6
-"""Of a peak: above, that is what binds. Warps at a barrier are then those that have done their
+"""Share of a peak above which it limits the kernel. Warps at a barrier have then done their
 part, such as producers of tiles that wait for the end."""
 _USES_TENSOR_PIPE: Final = 0.1
 _LEAST_TIME: Final = 0.1
-"""Of the time of all measured kernels: below, a kernel's waste is not worth a word."""
+"""Share of the time of all measured kernels below which a kernel's waste is not reported."""
 _LEAST_MOVED: Final = 0.2
-"""Of the last-level cache's sectors: below, accesses that waste theirs are few."""
+"""Share of the last-level cache's sectors below which wasteful accesses are few."""
 _STALL_SHARE: Final = 0.3
 _CONFLICT_SHARE: Final = 0.1
-"""Of the passes over shared memory."""
+"""Share of the passes over shared memory."""
 _WASTE: Final = 0.6
-"""Of a sector's bytes: fewer used are told."""
+"""Share of a sector's bytes; accesses that use less are reported."""
 _SECTOR_BYTES: Final = 32
 
 

@@ -42,7 +42,7 @@ LOADED_PER_SECTOR: Final = "smsp__sass_average_data_bytes_per_sector_mem_global_
 STORED_PER_SECTOR: Final = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"
 LOADED_SECTORS: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 STORED_SECTORS: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
-"""Of single threads' accesses; bulk copies are not among them."""
+"""Metrics of single threads' accesses, without bulk copies."""
 CACHE_SECTORS: Final = "lts__t_sectors.sum"
 """All that the last-level cache moves."""
 _STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"

@@ -24,7 +24,7 @@ _CLOSED: Final = {
 _DRIVER_OPTIONS: Final = Path("/proc/driver/nvidia/params")
 _FOR_ADMINS: Final = "RmProfilingAdminOnly: 1"
 _READING_SHARE: Final = 0.3
-"""Of the seconds, kept for reading the report's two pages."""
+"""Share of the seconds that is kept for reading the report's two pages."""
 _MAX_LAUNCHES: Final = 16
 LEAST_SECONDS: Final = 8.0
 """With less the tool is not started: it takes 4 to 5 s for a short kernel, and 2 s for its report.
@@ -33,7 +33,7 @@ Source: measured on an H100."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilerResult:
-    """What the tool measured, or why it measured nothing."""
+    """The tool's measurements, or why there are none."""
 
     launches: tuple[LaunchMetrics, ...] = ()
     """In order."""
@@ -60,7 +60,7 @@ def closed_counters() -> str:
 def profile(
     command: Sequence[str], environment: Mapping[str, str], *, seconds: float
 ) -> ProfilerResult:
-    """Return what the tool measures of a command's kernels; never raises for the tool.
+    """Return the tool's measurements of a command's kernels; never raises for the tool.
 
     Args:
         command: What is run; its kernels count from cuProfilerStart on.

@@ -17,7 +17,7 @@ _OBJECT: Final = "object_{}.bin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunInput:
-    """What is run again."""
+    """A candidate and the inputs of a draw, to be run again under a tool."""
 
     load: LoadRequest
     codes: tuple[bytes, ...]
@@ -36,7 +36,7 @@ def write(folder: Path, rerun: RerunInput) -> None:
 
 
 def read(folder: Path) -> RerunInput:
-    """Return what a folder holds.
+    """Return the contents of a folder.
 
     Raises:
         OSError: a file is missing.

@@ -30,7 +30,7 @@ _OPTIONS: Final = {SanitizerTool.RACES: ("--racecheck-report", "analysis")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """What a tool said of a command."""
+    """A tool's results on a command."""
 
     findings: tuple[Finding, ...]
     """Never empty: of errors, or a note."""
@@ -47,7 +47,7 @@ def sanitize(
     seconds: float = 60.0,
     tensor_bytes: Mapping[str, int] | None = None,
 ) -> tuple[Finding, ...]:
-    """Return what the tool finds while the command runs, as `inspect`; never empty."""
+    """Return the tool's findings while the command runs, as `inspect`; never empty."""
     return inspect(
         command, environment, check=check, seconds=seconds, tensor_bytes=tensor_bytes
     ).findings
@@ -189,7 +189,7 @@ def _access(report: Report, tensor_bytes: Mapping[str, int]) -> str:
 
 
 def _allocation(size_bytes: int, tensor_bytes: Mapping[str, int]) -> str:
-    """What lies there: a tensor when only one has that size."""
+    """Return the name of the tensor there, if only one has that size."""
     names = _of_size(size_bytes, tensor_bytes.items())
     what = names[0] if len(names) == 1 else "an allocation"
     return f"{what} of {size_bytes} bytes"

@@ -27,6 +27,12 @@ task = {"name": Path(path).stem, "reference": Path(path).read_text()}
 admission = evaluator.AdmitTask(evaluator_pb2.AdmitTaskRequest(task=task)).admission
 if admission.refusals:
     sys.exit("; ".join(admission.refusals))
+# Fitness compares with these. An evaluator may time its baselines again during a run.
+yardsticks = [
+    {"workload": workload.workload, "time_ns": min(b.timing.median_ns for b in workload.baselines)}
+    for workload in admission.workloads
+    if workload.baselines
+]
 models, seed, device = ["recipes"], 0, admission.device
 spec = {"name": run, "task": task, "language": device.language, "device": device.id}
 spec |= {"models": models, "strategy": "fitness", "seed": seed}
@@ -62,6 +68,7 @@ while evaluated < int(count):
         continue
     candidate = proposal.candidate
     judging = {"task": task, "device": device.id, "source": candidate.source}
+    judging |= {"yardsticks": yardsticks}
     judging |= {"request_id": uuid.uuid4().hex}  # of a call that may be repeated
     answer = evaluator.EvaluateKernel(evaluator_pb2.EvaluateKernelRequest(request=judging))
     entry = {"run": run, "candidate": candidate, "evaluation": answer.evaluation}

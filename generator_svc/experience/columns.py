@@ -1,4 +1,4 @@
-"""What ranking needs of every lesson, as arrays: ten thousand are scored at once.
+"""The numbers of every lesson that ranking needs, as arrays: ten thousand are scored at once.
 
 What the numbers are worth is in `ranking.py`.
 """

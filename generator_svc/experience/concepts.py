@@ -37,11 +37,7 @@ _STOP_WORDS: Final = frozenset(
 
 
 class Concepts:
-    """The concepts of one file.
-
-    Args:
-        text: Content of the file.
-    """
+    """The concepts of one file."""
 
     def __init__(self, text: str) -> None:
         table: Mapping[str, Mapping[str, Sequence[str]]] = yaml.safe_load(text)

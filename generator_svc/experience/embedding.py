@@ -1,4 +1,4 @@
-"""Embeddings: passages to vectors whose cosine says how much they have to do with each other.
+"""Embeddings: turns passages into vectors whose cosine is their similarity.
 
 `HashedEmbedder` needs no model and no network: it hashes words, concepts and pieces of code.
 Vectors are kept by `vectors`.
@@ -26,7 +26,7 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """What a lesson or a query says."""
+    """The content of a lesson or a query."""
 
     text: str
     code: str
@@ -34,25 +34,25 @@ class Passage:
 
 
 def passage_of_lesson(lesson: Lesson) -> Passage:
-    """Return what a lesson is found by."""
+    """Return the passage by which a lesson is found."""
     return Passage(
         text=f"{lesson.symptom}\n{lesson.move}", code=lesson.excerpt, findings=lesson.findings
     )
 
 
 def passage_of_query(query: LessonQuery) -> Passage:
-    """Return what a query asks for."""
+    """Return the passage of a query."""
     return Passage(text=query.text, code=query.code, findings=query.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """From which cosines on two lessons say the same; each way to embed has its own scale."""
+    """Cosines from which two lessons say the same; each embedder has its own scale."""
 
     duplicate: float
-    """A new lesson is an old one in other words."""
+    """Cosine from which a new lesson is an old one in other words."""
     alike: float
-    """Of two hits only the better one is given."""
+    """Cosine from which only the better one of two hits is returned."""
 
 
 class Embedder(Protocol):
@@ -60,12 +60,12 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Names how the vectors are made: vectors of different names are not compared."""
+        """Name of the method: vectors of different methods are not compared."""
         ...
 
     @property
     def likeness(self) -> Likeness:
-        """From which cosines on two lessons say the same."""
+        """The cosines from which two lessons say the same."""
         ...
 
     async def dimension(self) -> int:
@@ -73,38 +73,43 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, passages: Sequence[Passage]) -> Vectors:
-        """Return a vector for each passage; one that says nothing may be all zero.
+        """Return a vector for each passage, shape (passages, dimension); an empty one may be zero.
 
         Raises:
             LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of a model's provider.
         """
         ...
 
+    async def close(self) -> None:
+        """Close connections to a provider."""
+        ...
+
 
 _VERSION: Final = 1
-"""Changes with anything below that changes vectors."""
+"""To be raised with any change below that changes vectors."""
 
 _WORD_DIMENSIONS: Final = 192
 _CODE_DIMENSIONS: Final = 128
 _WORD_WEIGHT: Final = 1.0
 _CONCEPT_WEIGHT: Final = 1.0
 _CODE_WEIGHT: Final = 0.35
-"""Of each part, before the whole is brought to length 1. Code says little of what it lacks."""
+"""Weight of the part for code, as those above of words and concepts, before the vector is scaled to
+length 1. Code says little about what it lacks."""
 
 _PAIR_WEIGHT: Final = 0.6
-"""Of two words beside each other, against 1 for a word."""
+"""Weight of two neighbouring words; one word has 1."""
 _KIND_WEIGHT: Final = 1.5
-"""Of a finding's kind among the concepts, against 1 for one cue in prose."""
+"""Weight of a finding's kind among the concepts; one cue in prose has 1."""
 _CODE_CUE_WEIGHT: Final = 0.4
-"""Of a concept in code: most of what a kernel does is not what it suffers from."""
+"""Weight of a concept in code: most of what a kernel does is not its problem."""
 _MAX_CODE_CHARS: Final = 12_000
 _IN_THREAD_ABOVE: Final = 8
-"""Passages that are embedded without leaving the event loop: some milliseconds."""
+"""Most passages that are embedded in the event loop, which takes some milliseconds."""
 
 
 HASHED_LIKENESS: Final = Likeness(duplicate=0.90, alike=0.85)
-"""What runs write of one move on two tasks reaches 0.90, while no two lessons of the package
-come to 0.7."""
+"""Two lessons that runs wrote about one move on two tasks reach 0.90; no two lessons of the package
+reach 0.7."""
 
 
 class HashedEmbedder:
@@ -136,6 +141,9 @@ class HashedEmbedder:
         if len(passages) > _IN_THREAD_ABOVE:
             return await asyncio.to_thread(self.embed_now, passages)
         return self.embed_now(passages)
+
+    async def close(self) -> None:
+        """See `Embedder.close`; there are no connections."""
 
     def embed_now(self, passages: Sequence[Passage]) -> Vectors:
         """Return the same without an event loop."""
@@ -173,7 +181,7 @@ class HashedEmbedder:
 
 
 def unit(vector: Vectors) -> Vectors:
-    """Return `vector` with length 1; one of length 0 stays."""
+    """Return `vector` scaled to length 1; a zero vector stays."""
     length = float(np.linalg.norm(vector))
     return vector if length == 0.0 else vector / np.float32(length)
 
@@ -183,14 +191,14 @@ def _damped(count: int) -> float:
 
 
 def _terms(stems: Sequence[str]) -> dict[str, float]:
-    """Return words and pairs of words; numbers say little."""
+    """Return words and pairs of words with their weights; numbers are left out of single words."""
     telling = [stem for stem in stems if not stem.isdigit()]
     terms = {term: _damped(count) for term, count in Counter(telling).items()}
     return terms | {f"{one} {other}": _PAIR_WEIGHT for one, other in pairwise(stems)}
 
 
 def _pieces(names: Sequence[str]) -> dict[str, float]:
-    """Return identifiers and their pairs and triples, which tell constructs apart."""
+    """Return identifiers, their pairs and triples with weights; these distinguish constructs."""
     counts: Counter[str] = Counter()
     for length in (1, 2, 3):
         counts.update(

@@ -1,7 +1,6 @@
-"""The index of lessons: FAISS finds the nearest by their vectors, numbers beside them rank these.
+"""The index of lessons: FAISS finds the nearest vectors, and numbers beside them rank the lessons.
 
-All of it comes from the database and is made anew at every start. What ranking is worth stands in
-`ranking`, what the database has in `tables`.
+It is built from the database at every start. `ranking` has the scores, `tables` the database.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonQuery
 
 _CANDIDATES: Final = 512
-"""Nearest lessons that are ranked: matches and worth lift none from farther down."""
+"""Nearest lessons that are ranked: match and worth cannot lift one from farther down."""
 _LIKELY_DUPLICATES: Final = 64
 
 Ids = npt.NDArray[np.int64]
@@ -32,7 +31,7 @@ class RankedLesson:
     similarity: float
     """Cosine with the query."""
     score: float
-    """What it was ranked by."""
+    """The score by which it was ranked."""
 
 
 class LessonIndex:
@@ -42,7 +41,7 @@ class LessonIndex:
 
     Args:
         dimension: Length of a vector.
-        likeness: Of the embedder that makes the vectors.
+        likeness: The thresholds of the embedder that makes the vectors.
     """
 
     def __init__(self, dimension: int, likeness: Likeness) -> None:
@@ -54,7 +53,7 @@ class LessonIndex:
         self._dimension = dimension
         self._likeness = likeness
         self._suitable: dict[tuple[Language, str], tuple[int, Any]] = {}
-        """By language and role: how many lessons suit, and FAISS's selector of these."""
+        """By language and role: the number of suitable lessons, and FAISS's selector for them."""
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -73,7 +72,7 @@ class LessonIndex:
             self._vectors.add_with_ids(vectors, wanted)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Forget lessons, which must be there."""
+        """Remove lessons, which must be in the index."""
         self._suitable.clear()
         self._columns.remove(ids)
         if ids:
@@ -106,7 +105,7 @@ class LessonIndex:
         return tuple(found)
 
     def alike(self, vector: Vectors) -> tuple[int, ...]:
-        """Return the ids of lessons that may say the same as what `vector` stands for."""
+        """Return the ids of lessons that may say the same as the one with `vector`."""
         ids, cosines = self._nearest(vector, _LIKELY_DUPLICATES)
         return tuple(ids[cosines >= self._likeness.duplicate].tolist())
 
@@ -123,8 +122,8 @@ class LessonIndex:
         if wanted == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         options = self._faiss.SearchParameters(sel=among) if among is not None else None
-        # For one query threads cost more than they bring. The setting is one of the calling
-        # thread, which may not be the one that made the index.
+        # For one query threads cost more than they gain. The setting belongs to the calling
+        # thread, which may not be the thread that made the index.
         self._faiss.omp_set_num_threads(1)
         cosines, ids = self._vectors.search(vector[np.newaxis, :], wanted, params=options)
         is_there = ids[0] >= 0

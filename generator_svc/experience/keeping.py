@@ -88,11 +88,12 @@ def take_seeds(connection: sa.Connection, *, seeds: Mapping[str, Lesson], digest
         return  # another process was faster
     revision = tables.advance(connection)
     known = tables.of_keys(connection)
-    for key, seed in seeds.items():
-        if key not in known:
-            tables.insert(connection, seed, revision=revision, key=key)
+    new = {key: seed for key, seed in seeds.items() if key not in known}
+    tables.insert_of_keys(connection, new, revision=revision)
+    for key, old in known.items():
+        if key not in seeds:
             continue
-        old = known[key]
+        seed = seeds[key]
         renewed = seed if old.use_count == 0 else _with_numbers(seed, old)
         if replace(renewed, id=old.id) != old:
             tables.update(connection, replace(renewed, id=old.id), revision=revision)

@@ -33,13 +33,13 @@ _OF_THE_MEASUREMENT: Final = (
     FindingKind.TOOL,
     *OF_THE_MOMENT,
 )
-"""What no change of a kernel could mend."""
+"""Findings that no change of a kernel could mend."""
 _MAX_MESSAGE_CHARS: Final = 140
 _MAX_HINT_CHARS: Final = 350
 
 
 def write_lesson(transition: ObservedTransition) -> Lesson | None:
-    """Return what a transition teaches; None when it says nothing."""
+    """Return the lesson of a transition, or None."""
     said, parent = kind_of(transition), transition.parent
     if said is TransitionKind.NOTHING or parent is None:
         return None
@@ -72,7 +72,7 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
 
 
 def _seen(parent: Evaluation, child: Evaluation, said: TransitionKind) -> tuple[Finding, ...]:
-    """Return what the parent was found to suffer from: first what the child no longer does."""
+    """Return the kinds of the parent's findings, first those that the child no longer has."""
     found = tuple(f for f in parent.findings if f.kind not in _OF_THE_MEASUREMENT)
     if said is TransitionKind.REPAIRED:
         return blamed(found)[:_MOST_FINDINGS]
@@ -117,7 +117,7 @@ def _move(
 
 
 def _constructs(parent: KernelSource, child: KernelSource) -> str:
-    """Return what the child's code speaks of and the parent's does not, and the reverse."""
+    """Return in words the constructs that only one of the two has."""
     before, after = (identifiers(strip_comments(x.device_code)) for x in (parent, child))
     concepts = known_concepts()
     old, new = concepts.in_code(before).keys(), concepts.in_code(after).keys()

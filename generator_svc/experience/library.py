@@ -181,7 +181,8 @@ class ExperienceLibrary:
             return None
 
     async def close(self) -> None:
-        """Close the store if it is the library's own."""
+        """Close the embedder, and the store if it is the library's own."""
+        await self._embedder.close()
         if self._owns_store:
             await self._store.close()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,7 @@ class LiteLlmEmbedder:
     def __init__(self, model: str) -> None:
         self._model = model
         self._dimension = 0
+        self._sdk: ModuleType | None = None
 
     @property
     def name(self) -> str:
@@ -68,8 +70,13 @@ class LiteLlmEmbedder:
             vectors += await self._ask(texts[start : start + _AT_ONCE])
         return np.stack(vectors)
 
+    async def close(self) -> None:
+        """See `Embedder.close`; loads nothing."""
+        if self._sdk is not None:
+            await self._sdk.close()
+
     async def _ask(self, texts: list[str]) -> list[Vectors]:
-        sdk = await asyncio.to_thread(load_sdk)
+        self._sdk = sdk = await asyncio.to_thread(load_sdk)
         try:
             sdk.check(self._model)
         except LlmConfigurationError as error:

@@ -1,4 +1,4 @@
-"""What becomes of a lesson's words and numbers: credited, merged, dropped.
+"""Credits, merges and drops lessons: their words and numbers.
 
 Pure functions; the database is written in `keeping`.
 """
@@ -24,7 +24,7 @@ _WORDING: Final = {LessonOrigin.SEED: 2, LessonOrigin.USER: 1, LessonOrigin.LEAR
 
 
 def bounded_effect(log_speedup: float) -> float:
-    """Return what a measured log speed-up counts for."""
+    """Return the effect that a measured log speed-up counts as."""
     return min(max(log_speedup, -_LARGEST_EFFECT), _LARGEST_EFFECT)
 
 

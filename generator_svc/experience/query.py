@@ -1,4 +1,4 @@
-"""What an expert asks the experience library for: its retrieval filter applied to a request.
+"""The query by which an expert finds lessons for a request: its retrieval filter.
 
 Lessons are found in `index.py` and ranked in `ranking.py`.
 """
@@ -18,17 +18,17 @@ _OF_A_TIME: Final = (
     FindingKind.ARITHMETIC_ESTIMATE,
     FindingKind.NOISY_TIMING,
 )
-"""What only a kernel that was timed can suffer from."""
+"""Findings that only a timed kernel can have."""
 _MAX_TEXT_CHARS: Final = 4_000
 _MAX_CODE_CHARS: Final = 24_000
 
 
 def lesson_query(request: ProposalRequest, expert: Expert) -> LessonQuery:
-    """Return what lessons would help with `request`.
+    """Return the query for lessons that would help with `request`.
 
-    A failed parent needs fixes for its own errors, whoever mends it. Of what a passed parent is
-    found to suffer from, an expert asks for what is its own; without any for all its kinds. A first
-    candidate has no times yet, so nobody asks what to do close to a limit.
+    For a failed parent it asks for its errors, whichever expert repairs it. For a parent that
+    passed it asks for those of its findings that are the expert's, or, without any, for all kinds
+    of the expert. A first candidate has no times yet, so findings that need a time are left out.
     """
     selection, device = request.selection, request.admission.device
     parent = selection.parent
@@ -56,7 +56,7 @@ def _kinds(parent: Elite | None, expert: Expert) -> tuple[FindingKind, ...]:
 
 
 def _text(request: ProposalRequest) -> str:
-    """Return words to search by: what was found, then what the task computes."""
+    """Return the words of the query: messages of findings, then the task's name and operators."""
     parent = request.selection.parent
     lines: list[str] = []
     if parent is not None:

@@ -1,7 +1,7 @@
-"""How lessons are ranked: by what they have to do with the query, and by what they were worth.
+"""Ranks lessons by their match with the query and by their worth.
 
-A lesson that was shown often and whose proposals failed or lost sinks below its like; it is never
-taken out for that.
+A lesson whose proposals often failed or got slower sinks below similar ones, but is never removed
+for that.
 """
 
 import math
@@ -18,12 +18,12 @@ Scores = npt.NDArray[np.float32]
 
 _KIND_MATCH: Final = 0.20
 _SECOND_KIND_SHARE: Final = 0.3
-"""Of the match, what depends on how many of the asked kinds a lesson answers."""
+"""Share of the match that depends on how many of the query's kinds a lesson has."""
 _LANGUAGE_MATCH: Final = 0.04
-"""Of a lesson for the language alone, against one for all: it names the constructs to use."""
+"""Bonus of a lesson for this language only, since it names the constructs to use."""
 _MEASURES_MATCH: Final = 0.04
 _FAR_MEASURES: Final = 4
-"""Levels of difference, over all dimensions, from which two cells have nothing in common."""
+"""Difference in levels, over all dimensions, at which two cells have nothing in common."""
 _DEVICE_MATCH: Final = 0.03
 
 _EFFECT_WEIGHT: Final = 0.15
@@ -32,20 +32,20 @@ _PRIOR_USES: Final = 5.0
 """Uses after which a lesson's own numbers count as much as those of all lessons together."""
 _USUAL_FAILURES: Final = 0.3
 _COMMON_PRIOR_USES: Final = 20.0
-"""Uses of all lessons together after which their own share of failures counts more than the guess
-of `_USUAL_FAILURES`."""
+"""Uses of all lessons together after which their measured share of failures counts more than
+`_USUAL_FAILURES`."""
 _EFFECT_UNIT: Final = math.log(2.0)
-"""A mean effect of twice as fast counts in full, and more counts no more."""
+"""Mean effect that counts in full: twice as fast. A larger one counts the same."""
 
 
 def scores(columns: LessonColumns, rows: Rows, similarities: Scores, query: LessonQuery) -> Scores:
-    """Return what each lesson of `rows` is ranked by.
+    """Return the score of each lesson in `rows`, shape (rows,).
 
     Args:
-        columns: Of all lessons.
-        rows: Where the lessons in question stand.
-        similarities: Their cosines.
-        query: What was asked.
+        columns: The columns of all lessons.
+        rows: Rows of the lessons to rank.
+        similarities: Their cosines with the query, shape (rows,).
+        query: The query.
     """
     total = (
         similarities
@@ -62,9 +62,9 @@ def scores(columns: LessonColumns, rows: Rows, similarities: Scores, query: Less
 
 
 def worth(columns: LessonColumns, rows: Rows | slice) -> Scores:
-    """Return what lessons gained and how seldom they failed, against all lessons together.
+    """Return the worth of lessons by effect and failures, relative to the average of all lessons.
 
-    A lesson that was never used is worth 0. The fewer its uses, the closer to 0 it stays.
+    A lesson that was never used has 0. The fewer its uses, the closer to 0 it stays.
     """
     all_uses, all_failures = _numbers(columns, "uses"), _numbers(columns, "failures")
     all_passes = all_uses - all_failures
@@ -80,7 +80,7 @@ def worth(columns: LessonColumns, rows: Rows | slice) -> Scores:
     better = np.clip(better, -1.0, 1.0)
     effect = better * passes / (passes + _PRIOR_USES)
     excess = (failures + failure_share * _PRIOR_USES) / (uses + _PRIOR_USES) - failure_share
-    # To be right and slow is no merit: few failures count the less, the slower.
+    # A slow candidate that passes is no merit: few failures count less if the effect is worse.
     excess *= np.where(excess < 0.0, 1.0 + np.minimum(better, 0.0), 1.0)
     return cast("Scores", _EFFECT_WEIGHT * effect - _FAILURE_WEIGHT * excess)
 

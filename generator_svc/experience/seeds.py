@@ -19,6 +19,8 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.lesson_file import lesson_from_fields
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+_LOADER: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+"""Python's own takes most of the time in which a new library is opened."""
 
 
 def seed_lessons(folder: Traversable | None = None) -> Mapping[str, Lesson]:
@@ -43,14 +45,14 @@ def seed_lessons(folder: Traversable | None = None) -> Mapping[str, Lesson]:
 
 
 def seeds_digest(lessons: Mapping[str, Lesson]) -> str:
-    """Return what changes when a hand-written lesson does."""
+    """Return a digest that changes whenever a hand-written lesson does."""
     return content_digest(*(f"{key} {to_json(lessons[key])}" for key in sorted(lessons)))
 
 
 def _read(file: Traversable) -> Iterator[tuple[str, str, Lesson]]:
     """Yield where a lesson stands, its key, and the lesson."""
     try:
-        entries = yaml.safe_load(file.read_text("utf-8"))
+        entries = yaml.load(file.read_text("utf-8"), _LOADER)
     except yaml.YAMLError as error:
         raise _invalid(file.name, f"not valid YAML: {error}") from error
     if not isinstance(entries, list):

@@ -1,4 +1,4 @@
-"""What a child's source has that its parent's has not, by lines."""
+"""The lines that a child's source adds to its parent's."""
 
 import io
 import tokenize
@@ -10,7 +10,7 @@ from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.plan.source_text import strip_comments
 
 _MOST_LINES: Final = 1_000
-"""Of a text that is compared; the rest of a larger one is left out."""
+"""Most of a text that is compared; the rest is left out."""
 _GAP: Final = "..."
 _PLAN_MARK: Final = "# plan"
 _PLAN_LAYOUT: Final = (tokenize.COMMENT, tokenize.NL)

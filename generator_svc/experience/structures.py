@@ -12,7 +12,10 @@ ATTENTION: Final = "attention"
 SOFTMAX: Final = "softmax"
 NORMALISATION: Final = "normalisation"
 
-_PRODUCTS: Final = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "matmul", "linear", "einsum", "mv")
+_PRODUCTS: Final = (
+    *("mm", "bmm", "addmm", "baddbmm", "addbmm", "matmul", "linear", "einsum", "mv"),
+    "_scaled_mm",
+)
 _SOFTMAX: Final = ("softmax", "logsumexp", "cross_entropy")
 _DEVIATIONS: Final = ("rsqrt", "var", "var_mean", "std", "std_mean")
 
@@ -25,7 +28,7 @@ _WORDS: Final = re.compile(
 
 
 def structures_of(admission: Admission) -> frozenset[str]:
-    """Return what a reference's graph is made of; empty where none of it is known here.
+    """Return the known structures of a reference's graph; empty if there are none.
 
     A convolution is a product too, and products around a softmax are attention.
     """

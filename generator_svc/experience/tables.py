@@ -41,7 +41,7 @@ class LessonsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonChanges:
-    """What happened to the lessons since another state of theirs."""
+    """The changes of the lessons since an earlier state."""
 
     state: LessonsState
     changed: tuple[Lesson, ...]
@@ -56,7 +56,7 @@ def state(connection: sa.Connection) -> LessonsState:
 
 
 def changes(connection: sa.Connection, since: LessonsState) -> LessonChanges:
-    """Return what happened since a state of the same database."""
+    """Return the changes since a state of the same database."""
     now = state(connection)
     if now.version == since.version:
         return LessonChanges(state=now, changed=(), left=None)
@@ -136,14 +136,21 @@ def of_keys(connection: sa.Connection) -> Mapping[str, Lesson]:
     return {row.key: _lesson(row) for row in rows}
 
 
-def insert(
-    connection: sa.Connection, lesson: Lesson, *, revision: int, key: str | None = None
-) -> int:
+def insert(connection: sa.Connection, lesson: Lesson, *, revision: int) -> int:
     """Add a lesson and return its id."""
-    values = {**_values(lesson), "revision": revision, "key": key}
+    values = {**_values(lesson), "revision": revision}
     added = connection.execute(LESSONS.insert().values(values)).inserted_primary_key
     assert added is not None  # a primary key that the database gives is always told
     return int(added[0])
+
+
+def insert_of_keys(
+    connection: sa.Connection, lessons: Mapping[str, Lesson], *, revision: int
+) -> None:
+    """Add hand-written lessons, by key."""
+    rows = [{**_values(one), "revision": revision, "key": key} for key, one in lessons.items()]
+    if rows:
+        connection.execute(LESSONS.insert(), rows)
 
 
 def update(connection: sa.Connection, lesson: Lesson, *, revision: int) -> None:

@@ -1,7 +1,7 @@
-"""Transitions: from a parent to its judged child, and whether that is worth a lesson.
+"""Transitions from a parent to its judged child, and whether they are worth a lesson.
 
-What is a gain and what is noise, the confidence intervals of the medians say. The wording of
-lessons is made by `lesson_writer`.
+The confidence intervals of the medians separate gains from noise. `lesson_writer` words the
+lessons.
 """
 
 import math
@@ -16,54 +16,54 @@ from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.domain.speedup import TimeBounds, weighted_mean
 
 _LEAST_GAIN: Final = math.log(1.05)
-"""A certain gain of less teaches nothing that carries over to other kernels."""
+"""Least gain that teaches something: smaller ones do not carry over to other kernels."""
 
 _LARGE_LOSS: Final = math.log(1.5)
 
 
 class TransitionKind(StrEnum):
-    """What a transition says."""
+    """The lesson of a transition, if any."""
 
     NOTHING = "nothing"
     REPAIRED = "repaired"
     """The parent failed, the child passed."""
     FASTER = "faster"
-    """Clearly beyond the noise."""
+    """The child is faster, clearly beyond the noise."""
     REFUTED = "refuted"
-    """A lesson was shown or a direction given, it was followed, and cost much."""
+    """A lesson was shown or a direction given, the child followed it, and is much slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedTransition:
-    """A proposal with a parent, and what became of it."""
+    """A proposal with a parent, and its verdict."""
 
     run: str
     request: ProposalRequest
-    """What was asked; its selection has the parent."""
+    """The request, whose selection has the parent."""
     child: Candidate
     evaluation: Evaluation
-    """The child's."""
+    """The child's verdict."""
     shown: tuple[int, ...] = ()
     """Ids of the lessons in the prompt."""
 
     @property
     def parent(self) -> Elite | None:
-        """What the child was made from; None for a seed."""
+        """The child's parent; None for a seed."""
         return self.request.selection.parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpeedup:
-    """Natural logarithm of parent's over child's time, mean over the timed workloads by weight."""
+    """Natural logarithm of parent's over child's time, weighted mean over the timed workloads."""
 
     mean: float
     lower: float
     upper: float
-    """From the far ends of both medians' 95 % intervals."""
+    """Bounds from the far ends of both medians' 95 % intervals."""
 
 
 def kind_of(transition: ObservedTransition) -> TransitionKind:
-    """Return what a transition says."""
+    """Return the kind of a transition."""
     parent, child = transition.parent, transition.evaluation
     if parent is None or not child.passed:
         return TransitionKind.NOTHING
@@ -97,7 +97,7 @@ def log_speedup(parent: Evaluation, child: Evaluation) -> LogSpeedup | None:
 
 
 def moved_as_asked(transition: ObservedTransition) -> bool:
-    """Return whether the child came nearer to the target; False when it stands where it stood."""
+    """Return whether the child is nearer to the target than its parent; False without a target."""
     parent, target = transition.parent, transition.request.selection.target
     reached = transition.evaluation.measures
     if parent is None or reached is None or target is None:
@@ -106,7 +106,11 @@ def moved_as_asked(transition: ObservedTransition) -> bool:
 
 
 def _was_followed(transition: ObservedTransition) -> bool:
-    """Return whether advice was given and the child moved: towards the target if there is one."""
+    """Return whether the child followed advice.
+
+    With a target other than the parent's cell it has to be nearer to it; without one, a lesson must
+    have been shown and the child must have another cell.
+    """
     parent, target = transition.parent, transition.request.selection.target
     reached = transition.evaluation.measures
     if parent is None or reached is None:

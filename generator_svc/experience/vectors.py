@@ -21,12 +21,7 @@ def passage_digest(passage: Passage) -> str:
 
 
 class LessonVectors:
-    """Vectors of one embedder.
-
-    Args:
-        store: Keeps them.
-        embedder: Makes them.
-    """
+    """Vectors of one embedder."""
 
     def __init__(self, store: GeneratorStore, embedder: Embedder) -> None:
         self._store = store

@@ -109,7 +109,7 @@ def _from_anywhere(part: str) -> str:
 
 
 def agent_environment(model: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what the agent sees of `environ`: its own keys, and no other provider's."""
+    """Return the variables of `environ` for the agent: its own keys, and no other provider's."""
     known = KNOWN_AGENTS.get(model.removeprefix(AGENT_PREFIX))
     names = (
         *_EVERY_AGENT_SEES,

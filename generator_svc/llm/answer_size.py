@@ -1,4 +1,4 @@
-"""What a model's server answers is counted while it is read and expanded, and ends at a limit.
+"""Counts a model server's answer while it is read and expanded, and ends it at a limit.
 
 A kilobyte of gzip is a megabyte, and gzip of gzip a gigabyte. All SDKs read by httpx, which has no
 limit of its own; it is set where httpx looks up how to expand an answer.
@@ -10,7 +10,7 @@ import httpx
 from httpx import _decoders, _models
 
 _MOST_BYTES: Final = 128 << 20
-"""Of one answer: ten times the longest reply, or a thousand vectors of lessons."""
+"""Bytes of one answer: ten times the longest reply, or a thousand vectors of lessons."""
 _PIECE_BYTES: Final = 16 << 10
 """Expanded at once: at most some sixteen megabytes come of it."""
 
@@ -25,7 +25,7 @@ class _BoundedDecoder(_decoders.ContentDecoder):
         self._left = _MOST_BYTES
 
     def decode(self, data: bytes) -> bytes:
-        """Return what `data` expands to.
+        """Return `data` expanded.
 
         Raises:
             httpx.DecodingError: all of the answer together is beyond the limit.
@@ -34,7 +34,7 @@ class _BoundedDecoder(_decoders.ContentDecoder):
         return b"".join(self._count(self._inner.decode(piece)) for piece in pieces)
 
     def flush(self) -> bytes:
-        """Return what is left; raises as `decode`."""
+        """Return the rest; raises as `decode`."""
         return self._count(self._inner.flush())
 
     def _count(self, data: bytes) -> bytes:

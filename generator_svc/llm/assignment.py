@@ -22,3 +22,5 @@ class Assignment:
     selection: Selection
     language: Language
     seed: int
+    library_ops: tuple[str, ...] = ()
+    """Library calls that the task allows, by their names in plans."""

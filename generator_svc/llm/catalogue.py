@@ -6,10 +6,13 @@
 from collections.abc import Mapping
 from typing import Final
 
+from kernel_foundry.closest_name import did_you_mean
 from kernel_foundry.errors import LlmConfigurationError
 
 RECIPES: Final = "recipes"
 """Offline model that composes kernels from recipes."""
+
+_LIKE: Final = 0.8
 
 DEFAULT_MODEL_VARIABLE: Final = "KERNEL_FOUNDRY_MODEL"
 """Environment variable that overrides the default model."""
@@ -43,6 +46,16 @@ def check_model_name(model: str, environ: Mapping[str, str]) -> None:
             model=model,
             variable=DEFAULT_MODEL_VARIABLE,
         )
+
+
+def check_spelling(model: str) -> None:
+    """Refuse what is meant to be the built-in model; no provider's name is like it.
+
+    Raises:
+        LlmConfigurationError: the name is nearly `RECIPES`.
+    """
+    if meant := did_you_mean(model.lower(), (RECIPES,), likeness=_LIKE):
+        raise LlmConfigurationError(f"there is no model {model!r}{meant}", model=model)
 
 
 def default_models(environ: Mapping[str, str]) -> tuple[str, ...]:

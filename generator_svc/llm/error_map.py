@@ -62,7 +62,7 @@ _MAX_DETAIL_CHARS: Final = 500
 
 
 def failed_attempt(error: Exception, model: str) -> FailedAttempt:
-    """Return what became of the attempt in which asking `model` raised `error`."""
+    """Return the failed attempt for an error that a request to `model` raised."""
     status = _http_status(error)
     ours, phrase = _classify(error, status)
     detail = without_keys(str(error))[:_MAX_DETAIL_CHARS]

@@ -1,4 +1,4 @@
-"""What the generator asks of language models, and what they answer.
+"""The interface of language models: requests and replies.
 
 LiteLLM is one implementation; a fake is another.
 """
@@ -32,7 +32,7 @@ class ModelRequest:
     messages: tuple[ChatMessage, ...]
     max_output_tokens: int
     assignment: str = ""
-    """What is asked for, as JSON of `Assignment`; only structured models (recipes) see it."""
+    """The request as JSON of `Assignment`; only structured models (recipes) see it."""
     on_request: Callable[[str, bool], None] = _count_nothing
     """Told the model, and whether it is a retry, before each HTTP request. A retry is every
     request of this call after its first, also one that goes to a fallback."""
@@ -55,7 +55,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What is known of a model before it is asked."""
+    """The facts about a model that are known before it is asked."""
 
     input_usd_per_token: float | None
     """None: the cost table does not know the model."""

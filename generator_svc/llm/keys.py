@@ -16,8 +16,8 @@ _SECRET_VARIABLE: Final = re.compile(
 """Names of variables that hold something secret."""
 
 _LEAST_CHARS: Final = 8
-"""A shorter value, or one of letters alone, is no key: "none" or "anything" for a server of
-one's own is a word, which would be cut out of every text."""
+"""Least length of a key. A shorter value, or one of letters alone, is not taken for a key: users
+give "none" or "anything" for servers of their own, and such a word would vanish from every text."""
 
 _KEY_SHAPES: Final = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|r8)[-_][\w*.\-]{6,}"  # most providers' prefix, stars included
@@ -25,7 +25,7 @@ _KEY_SHAPES: Final = re.compile(
     r"|(?<=[Bb]earer )[\w*.\-+/=]{6,}"
     r"|(?<=[?&]key=)[^&\s'\"]+"
 )
-"""What looks like a key of somebody, whether it is in the environment or not."""
+"""Texts that look like a key, whether it is in the environment or not."""
 
 REDACTED: Final = "[key]"
 
@@ -37,11 +37,11 @@ _LOGGERS: Final = (
     "httpx",
     "openai._base_client",
 )
-"""Loggers that may be handed a provider's words or a request's headers."""
+"""Loggers that may get a provider's words or a request's headers."""
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return every value of `environ` that is to be kept secret, the longest first."""
+    """Return every secret value of `environ`, the longest first."""
     values = {
         value
         for name, value in environ.items()
@@ -51,9 +51,10 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def without_secrets(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """Return `text` without the keys of the environment; all else stays, code too.
+    """Return `text` without the keys of the environment; everything else stays, also code.
 
-    Halves of characters, as JSON's escapes may give, become "?": nothing could carry them.
+    Halves of characters (surrogates from JSON's escapes) become "?", since UTF-8 cannot encode
+    them.
     """
     text = text.encode("utf-8", "replace").decode("utf-8")
     for value in secret_values(os.environ if environ is None else environ):
@@ -62,7 +63,7 @@ def without_secrets(text: str, environ: Mapping[str, str] | None = None) -> str:
 
 
 def without_keys(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """Return a provider's words without the environment's keys and all that looks like one."""
+    """Return a provider's words without the environment's keys and texts that look like keys."""
     return _KEY_SHAPES.sub(REDACTED, without_secrets(text, environ))
 
 
@@ -78,7 +79,7 @@ class _WithoutKeys(logging.Filter):
 
 
 def keep_keys_out_of_logs() -> None:
-    """Clean what the libraries under us log; doing it twice changes nothing."""
+    """Clean the logs of the libraries that we use; calling it twice changes nothing."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not any(isinstance(f, _WithoutKeys) for f in logger.filters):

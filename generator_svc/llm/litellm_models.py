@@ -4,6 +4,7 @@ Loading takes seconds, so it happens in a thread; the event loop keeps serving.
 """
 
 import asyncio
+import gc
 import importlib
 import os
 import random
@@ -13,7 +14,7 @@ from typing import Final, cast
 
 from generator_svc.llm import agent_models, recipes_model
 from generator_svc.llm.answer_time import answer_seconds
-from generator_svc.llm.catalogue import RECIPES, check_model_name, default_models
+from generator_svc.llm.catalogue import RECIPES, check_model_name, check_spelling, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.llm.retrying import ModelRetryPolicy, Retries
 from kernel_foundry.domain.agents import is_agent
@@ -56,6 +57,7 @@ class LiteLlmModels:
         if not named:
             return
         for model in named:
+            check_spelling(model)
             check_model_name(model, os.environ)
         sdk = await self._sdk()
         for model in named:
@@ -104,6 +106,12 @@ def load_sdk() -> ModuleType:
     """Return `generator_svc.llm.sdk`, set up; takes seconds the first time."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    sdk = importlib.import_module("generator_svc.llm.sdk")
+    collects = gc.isenabled()
+    gc.disable()  # looking for garbage among thousands of modules takes a third of the import
+    try:
+        sdk = importlib.import_module("generator_svc.llm.sdk")
+    finally:
+        if collects:
+            gc.enable()
     sdk.set_up()
     return sdk

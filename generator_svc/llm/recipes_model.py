@@ -70,6 +70,7 @@ def _propose(assignment: Assignment) -> tuple[str, str]:
             selection=assignment.selection,
             language=assignment.language,
             seed=assignment.seed,
+            library_ops=assignment.library_ops,
         )
     except recipes.RecipeUnsupported as unsupported:
         return "", f"recipes cannot do this task: {unsupported}"

@@ -33,7 +33,7 @@ _SLACK_SECONDS: Final = 1.0
 """How much later than LiteLLM's own limit ours ends an attempt: its message says more."""
 
 _MOST_TOKENS: Final = 10**9
-"""Of one call: no model reads or writes more, so who says so does not count."""
+"""Most tokens of one call: no model reads or writes more, so a larger number is not believed."""
 
 
 def set_up() -> None:
@@ -74,7 +74,7 @@ def check(model: str) -> None:
 
 
 def facts(model: str) -> ModelFacts:
-    """Return what LiteLLM's cost table says of `model`."""
+    """Return the facts about `model` from LiteLLM's cost table."""
     try:
         info = litellm.get_model_info(model)
     except litellm.exceptions.ModelNotMappedError:
@@ -158,7 +158,7 @@ def _caches_what_is_marked(model: str) -> bool:
 
 
 async def embed(model: str, texts: list[str], timeout_seconds: float) -> list[Any]:
-    """Return what `model` gives as vectors of `texts`, in order, in one HTTP request.
+    """Return the vectors of `texts` by `model`, in order, from one HTTP request.
 
     Raises:
         FailedAttempt: no answer came.
@@ -214,7 +214,7 @@ def _refusal(message: Any) -> str:
 
 
 def _usage(response: Any, model: str, latency_ms: float) -> TokenUsage:
-    """Return what the provider says the reply took; 0 where it says nothing, or nonsense."""
+    """Return the usage that the provider reports; 0 if it reports none, or nonsense."""
     said = getattr(response, "usage", None)
     counts = [getattr(said, name, None) or 0 for name in ("prompt_tokens", "completion_tokens")]
     hidden = response._hidden_params

@@ -91,7 +91,7 @@ def editing_prompt(
 
 
 def asked_again(reply: str, reason: str) -> tuple[ChatMessage, ...]:
-    """Return what is added to the conversation after edits that cannot be applied."""
+    """Return the messages that are added after edits that cannot be applied."""
     # Providers refuse empty messages.
     said = clip(reply, _MAX_REPEATED_REPLY_CHARS) or "(an empty reply)"
     again = _render("editor_retry.md.j2", {"reason": reason.rstrip(".")})

@@ -1,13 +1,13 @@
-"""Which guidance is shown, and what becomes of an edited one: arithmetic on what each was worth.
+"""Chooses the guidance set for a proposal, and accepts or drops edited ones.
 
-Equal input gives equal answers. The input is who there is (`PopulationMember`) and what proposals
-made under them gained (`Tally`), both from `tables`.
+Equal input gives equal answers. The input is the population (`PopulationMember`) and the gains of
+the proposals that were made with each set (`Tally`), both from `tables`.
 
-A gain is the fitness that a proposal won over its parent, 0 when it was worse or failed: the
-archive keeps the parent, so a loss costs the search no more than the try, and an unclipped loss
-would measure how good the parents were. What a prompt is worth is the mean of its gains, each over
-the mean gain of its run, since tasks differ; it is drawn towards 0 as if `SHRINKAGE` proposals had
-gained just that.
+A gain is a proposal's fitness minus its parent's, and 0 if it was worse or failed: the archive
+keeps the parent, so a loss costs the search only the attempt, and an unclipped loss would measure
+how good the parents were. The worth of a set is the mean of its gains, each relative to the mean
+gain of its run, since tasks differ; it is shrunk towards 0 as if `SHRINKAGE` more proposals had
+gained exactly that mean.
 Source: UCB1 of Auer et al. 2002; constants chosen on simulated runs
 (`tests/generator/test_guidance_choice.py`, figures in docs/meta-prompts.md).
 """
@@ -21,30 +21,30 @@ from enum import StrEnum
 from typing import Final
 
 SHRINKAGE: Final = 4.0
-"""Proposals' worth of belief that a prompt is as good as any."""
+"""Proposals of mean gain that are added to each set's own ones."""
 
 EXPLORATION: Final = 0.25
-"""Weight of what is not known of an established prompt, in standard deviations of a gain."""
+"""Weight of the uncertainty about an established set, in standard deviations of a gain."""
 
 TRIAL_PERIOD: Final = 4
-"""Of so many proposals in a row, one goes to what is on trial."""
+"""One of so many proposals in a row goes to the set on trial."""
 
 TRIAL_CREDITS: Final = 8
-"""With so many, a trial ends. Longer ones judge better, but try fewer edits, which costs more."""
+"""Verdicts that end a trial. Longer trials judge better, but try fewer edits, which costs more."""
 
 _USUAL_DEVIATION: Final = 1.0
-"""Of a gain, in fitness, where one in ten proposals wins a lot. Believed as if `_USUAL_CREDITS`
-proposals had shown it, lest the first lucky gain among failures look like a sure thing."""
+"""Standard deviation of a gain, in fitness, when one in ten proposals wins a lot. It counts as much
+as `_USUAL_CREDITS` proposals, so that the first lucky gain among failures does not look certain."""
 
 _USUAL_CREDITS: Final = 8.0
 
 
 class PromptState(StrEnum):
-    """Where a prompt stands."""
+    """The state of a guidance set."""
 
     SEED = "seed"
     TRIAL = "trial"
-    """New: gets a limited share of the proposals until it has `TRIAL_CREDITS`."""
+    """New: it gets a limited share of the proposals until it has `TRIAL_CREDITS` verdicts."""
     ACCEPTED = "accepted"
     DROPPED = "dropped"
 
@@ -54,17 +54,17 @@ ESTABLISHED: Final = (PromptState.SEED, PromptState.ACCEPTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationMember:
-    """A prompt of one language's population, those that were dropped included."""
+    """A guidance set of one language's population, which includes dropped ones."""
 
     id: int
     parent: int | None
-    """The one that it was edited from; None for the seed."""
+    """The set that it was edited from; None for the seed."""
     state: PromptState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What the proposals of one run that were made under one prompt gained."""
+    """The gains of one run's proposals that were made with one guidance set."""
 
     prompt: int
     run: str
@@ -75,30 +75,30 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """What is known of one prompt."""
+    """The worth of one guidance set."""
 
     mean: float
-    """Fitness gained a proposal, over the mean of its runs, drawn towards 0."""
+    """Mean gain relative to that of its runs, shrunk towards 0."""
     count: int
-    """Proposals behind it."""
+    """Proposals that it is the mean of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worths:
-    """What is known of every prompt."""
+    """The worth of every guidance set."""
 
     by_prompt: Mapping[int, Worth]
     deviation: float
     """Standard deviation of a gain within its run."""
 
     def of(self, prompt: int | None) -> Worth:
-        """Return what is known of `prompt`; nothing for one that was never credited."""
+        """Return the worth of `prompt`; 0 of no proposals if it was never credited."""
         nothing = Worth(mean=0.0, count=0)
         return nothing if prompt is None else self.by_prompt.get(prompt, nothing)
 
 
 def worths(tallies: Sequence[Tally]) -> Worths:
-    """Return what `tallies` say of each prompt that is in them."""
+    """Return the worth of each guidance set in `tallies`."""
     of_run: dict[str, list[Tally]] = defaultdict(list)
     for tally in tallies:
         of_run[tally.run].append(tally)
@@ -126,11 +126,11 @@ def worths(tallies: Sequence[Tally]) -> Worths:
 def choose(
     members: Sequence[PopulationMember], known: Worths, *, run: str, seed: int, sequence: int
 ) -> int:
-    """Return the prompt for a proposal.
+    """Return the guidance set for a proposal.
 
-    One proposal of `TRIAL_PERIOD` in a row goes to the oldest one on trial, at a place that
-    changes so that it meets no rhythm of the search. The others go to the established one with the
-    highest upper confidence bound (Auer et al. 2002, UCB1, with the deviation measured).
+    One proposal of `TRIAL_PERIOD` in a row goes to the oldest set on trial, at a changing position,
+    so that it follows no rhythm of the search. The others go to the established set with the
+    highest upper confidence bound (Auer et al. 2002, UCB1, with the measured deviation).
     """
     trials = [m.id for m in members if m.state is PromptState.TRIAL]
     block, place = divmod(sequence, TRIAL_PERIOD)
@@ -142,8 +142,8 @@ def choose(
     return max(established, key=lambda prompt: _upper_bound(known, prompt, total))
 
 
-def judge(member: PopulationMember, known: Worths) -> PromptState:
-    """Return the state of a prompt that was credited; a trial ends with `TRIAL_CREDITS`."""
+def next_state(member: PopulationMember, known: Worths) -> PromptState:
+    """Return the new state of a set that was credited; a trial ends with `TRIAL_CREDITS`."""
     own, parent = known.of(member.id), known.of(member.parent)
     if member.state is not PromptState.TRIAL or own.count < TRIAL_CREDITS:
         return member.state
@@ -151,9 +151,9 @@ def judge(member: PopulationMember, known: Worths) -> PromptState:
 
 
 def least_missed(members: Sequence[PopulationMember], known: Worths) -> int:
-    """Return the prompt to drop from a full population: an accepted one if there is any.
+    """Return the set to drop from a full population: an accepted one if there is any.
 
-    The seed is never dropped; there must be another one.
+    The seed is never dropped, so the population must have another set.
     """
     others = [m for m in members if m.state in (PromptState.ACCEPTED, PromptState.TRIAL)]
     return min(others, key=lambda m: (m.state is PromptState.TRIAL, known.of(m.id).mean, -m.id)).id
@@ -162,13 +162,13 @@ def least_missed(members: Sequence[PopulationMember], known: Worths) -> int:
 def to_edit(
     members: Sequence[PopulationMember], known: Worths, records: Mapping[int, int], *, least: int
 ) -> int | None:
-    """Return the established prompt to make a better one from: the best; None when there is none.
+    """Return the best established set that an editor can improve, or None.
 
     Args:
         members: The population.
-        known: What its prompts are worth.
-        records: How many records there are of each prompt, for an editor to see.
-        least: How many make a diagnosis; a prompt with fewer is left alone.
+        known: The worth of its sets.
+        records: Number of records of each set that an editor can see.
+        least: Fewest records for a diagnosis; a set with fewer is left alone.
     """
     enough = [m.id for m in members if m.state in ESTABLISHED and records.get(m.id, 0) >= least]
     return max(enough, key=lambda prompt: (known.of(prompt).mean, -prompt), default=None)

@@ -43,7 +43,7 @@ _MAX_TRIED: Final = 3
 
 
 class EditResult(StrEnum):
-    """What came of asking for better guidance."""
+    """The result of a request for better guidance."""
 
     ADDED = "added"
     REFUSED = "refused"
@@ -66,7 +66,7 @@ class ChosenPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """What a model made of guidance, all attempts together."""
+    """A model's edits of guidance, all attempts together."""
 
     sections: Sections | None
     failure: str = ""
@@ -148,7 +148,7 @@ class MetaPrompts:
             if row is not None and tables.add_credit(connection, row, credit):
                 members, known = _population(connection, row.language)
                 member = next(m for m in members if m.id == row.id)
-                tables.set_state(connection, row.id, guidance_choice.judge(member, known))
+                tables.set_state(connection, row.id, guidance_choice.next_state(member, known))
 
         await self._store.write(work)
 
@@ -193,7 +193,7 @@ class MetaPrompts:
         return await self._store.read(partial(tables.listed, language=language))
 
     async def list_edits(self, language: Language) -> tuple[EditRow, ...]:
-        """Return what came of asking for better guidance, newest first."""
+        """Return the results of requests for better guidance, newest first."""
         return await self._store.read(
             partial(tables.edits, language=language, limit=tables.REMEMBERED_EDITS)
         )

@@ -26,7 +26,7 @@ class PromptRecord:
     findings: tuple[Finding, ...]
     source: KernelSource
     held_out: HeldOut
-    """What guidance must not tell."""
+    """Names and sizes that guidance must not reveal."""
 
 
 def prompt_record(
@@ -63,6 +63,6 @@ def typical_failures(records: Sequence[PromptRecord], limit: int) -> tuple[Promp
 
 
 def failure_kind(record: PromptRecord) -> str:
-    """Return what a failure is put down to: its first error's kind, else its outcome."""
+    """Return the kind of a failure: that of its first error, else its outcome."""
     errors = [f for f in record.findings if f.severity is Severity.ERROR]
     return errors[0].kind.value if errors else record.outcome.value

@@ -1,6 +1,6 @@
-"""Section edits: a model's reply becomes better guidance, or the reason why it does not.
+"""Section edits: turns a model's reply into edited guidance, or into the reason why it cannot.
 
-Strict: a guess at what a reply meant would be credited with what the text then gains.
+Nothing is guessed: the gains would be credited to a text that the model did not mean.
 """
 
 import re
@@ -14,7 +14,7 @@ from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES
 from generator_svc.replies.reply_parts import UnusableReplyError, WrittenEdit, read_parts
 
 MAX_EDITS: Final = 8
-"""More than so many are a rewrite, whose effect cannot be attributed."""
+"""Most edits of a reply: with more it is a rewrite, whose effect cannot be attributed."""
 
 MAX_DIAGNOSIS_CHARS: Final = 1_000
 
@@ -27,13 +27,14 @@ _HEADING: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedSections:
-    """What a reply makes of sections."""
+    """The sections after a reply's edits."""
 
     sections: Sections | None
+    """None if the reply cannot be used."""
     failure: str = ""
-    """Why there are none; in words that the model can act on."""
+    """Why it cannot be used, in words that the model can act on."""
     diagnosis: str = ""
-    """What the reply says before its first edit."""
+    """The reply's text before its first edit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +48,9 @@ def edited(sections: Sections, reply: str, held_out: Sequence[HeldOut]) -> Edite
     """Return `sections` with the edits of `reply`, all of them or none.
 
     Args:
-        sections: As the reply's writer saw them.
+        sections: The sections that the model saw.
         reply: A diagnosis and edits.
-        held_out: What no guidance may tell.
+        held_out: Names and sizes that guidance must not reveal.
     """
     reply = reply.replace("\r\n", "\n")
     result = sections
@@ -63,7 +64,7 @@ def edited(sections: Sections, reply: str, held_out: Sequence[HeldOut]) -> Edite
 
 
 def _diagnosis(reply: str) -> str:
-    """Return what stands before the first edit, without reasoning in tags."""
+    """Return the text before the first edit, without reasoning in tags."""
     said = reply.rpartition("</think>")[2].partition("<<<<<")[0]
     return clip(said.strip().removesuffix("```").strip(), MAX_DIAGNOSIS_CHARS)
 
@@ -107,7 +108,7 @@ def _apply(sections: Sections, edit: _Edit) -> Sections:
 
 
 def _require_showable(old: Sections, new: Sections, held_out: Sequence[HeldOut]) -> None:
-    """Refuse what cannot be shown to writers."""
+    """Refuse sections that cannot be shown in prompts."""
     if new == old:
         raise UnusableReplyError("the edits change nothing")
     for name in SECTION_NAMES:
@@ -121,7 +122,7 @@ def _require_showable(old: Sections, new: Sections, held_out: Sequence[HeldOut])
 
 
 def _fault(text: str) -> str:
-    """Return what is wrong with a section, whatever it was before; empty when nothing is."""
+    """Return the fault of a section, whatever it was before; empty if it has none."""
     if not text:
         return "would be empty"
     if len(text) > MAX_SECTION_CHARS:
@@ -134,8 +135,8 @@ def _fault(text: str) -> str:
 def _tells(line: str, hidden: HeldOut) -> bool:
     """Return whether `line` has a name or a size of a held-out workload.
 
-    Powers of two do not count: guidance names them for vectors, groups and tiles, and sizes that
-    are held out to test borders are none.
+    Powers of two do not count: guidance names them for vectors, groups and tiles, and held-out
+    sizes that test borders are other numbers.
     """
     sizes = {int(number) for number in _NUMBER.findall(line)} & hidden.sizes
     return hidden.without_names(line) != line or any(size & (size - 1) for size in sizes)

@@ -13,7 +13,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.languages import language_named
 
 MAX_SECTION_CHARS: Final = 4_000
-"""Of one section: four of them stay a small part of a prompt, and the longest seed fits twice."""
+"""Longest section: four of them stay a small part of a prompt, and the longest seed fits twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,9 @@ class Sections:
     philosophy: str
     """How to set about it: what to prefer when in doubt."""
     strategies: str
-    """What makes kernels of this language fast."""
+    """Techniques that make kernels of this language fast."""
     pitfalls: str
-    """What makes them fail."""
+    """Mistakes that make them fail."""
     analysis: str
     """How to read verdicts and findings."""
 

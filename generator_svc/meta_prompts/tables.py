@@ -1,7 +1,6 @@
-"""Guidance that evolves, as rows: texts, what each was worth, and every edit that was tried.
+"""The rows of evolving guidance: texts, credits, and every edit that was tried.
 
-Each function works within its caller's transaction. How prompts are chosen and judged stands in
-`guidance_choice`.
+Each function works within its caller's transaction. `guidance_choice` chooses among the texts.
 """
 
 import json
@@ -18,10 +17,10 @@ from generator_svc.store.schema import SECTION_CREDITS, SECTION_EDITS, SECTIONS
 from kernel_foundry.domain.language import Language
 
 REMEMBERED_CREDITS: Final = 1_000
-"""The newest credits of a language decide; what is older tells of models and tasks of old."""
+"""Newest credits of a language that count; older ones are of earlier models and tasks."""
 
 REMEMBERED_EDITS: Final = 100
-"""The newest edits of a language that its editor may hear of."""
+"""Newest edits of a language that its editor may see."""
 
 _MEMBERS: Final = (
     sa.select(SECTIONS.c.id, SECTIONS.c.parent, SECTIONS.c.state)
@@ -54,7 +53,7 @@ _TALLIES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionsRow:
-    """One text of guidance and what came of it."""
+    """One text of guidance, and the results of the proposals made with it."""
 
     id: int
     language: Language
@@ -62,7 +61,7 @@ class SectionsRow:
     parent: int | None
     sections: Sections
     uses: int
-    """Judged proposals made under it."""
+    """Judged proposals made with it."""
     gain_sum: float
     outcomes: Mapping[str, int]
     """The same proposals by outcome."""
@@ -71,10 +70,10 @@ class SectionsRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What one proposal gained."""
+    """The gain of one proposal."""
 
     request_id: str
-    """The same one credits once."""
+    """A credit with the id of an earlier one is not added again."""
     run: str
     gain: float
     outcome: str
@@ -82,7 +81,7 @@ class Credit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRow:
-    """One request for better guidance and what came of it."""
+    """One request for better guidance, and its result."""
 
     run: str
     language: Language
@@ -95,7 +94,7 @@ class EditRow:
 
 
 def members(connection: sa.Connection, language: Language) -> tuple[PopulationMember, ...]:
-    """Return everyone of a language's population, the dropped ones included, oldest first."""
+    """Return a language's population, with its dropped members, oldest first."""
     rows = connection.execute(_MEMBERS, {"of_language": language.value})
     return tuple(
         PopulationMember(id=r.id, parent=r.parent, state=PromptState(r.state)) for r in rows
@@ -103,7 +102,7 @@ def members(connection: sa.Connection, language: Language) -> tuple[PopulationMe
 
 
 def tallies(connection: sa.Connection, language: Language) -> tuple[Tally, ...]:
-    """Return what the newest credits of a language add up to."""
+    """Return the sums of a language's newest credits."""
     return tuple(
         Tally(
             prompt=row.section,
@@ -117,7 +116,7 @@ def tallies(connection: sa.Connection, language: Language) -> tuple[Tally, ...]:
 
 
 def find(connection: sa.Connection, section: int, *, is_locked: bool = False) -> SectionsRow | None:
-    """Return one row, or None; a locked one changes for nobody else until the transaction ends."""
+    """Return one row, or None; nobody else can change a locked one until the transaction ends."""
     query = sa.select(SECTIONS).where(SECTIONS.c.id == section)
     row = connection.execute(query.with_for_update() if is_locked else query).first()
     return None if row is None else _row(row)
@@ -140,7 +139,7 @@ def add(
     parent: int | None,
     now_unix_s: float,
 ) -> int | None:
-    """Add a text and return its id; None when the language has tried the very same."""
+    """Add a text and return its id; None if the language has had the same text before."""
     values: dict[str, Any] = {name: getattr(sections, name) for name in SECTION_NAMES}
     values |= {
         "language": language.value,
@@ -168,7 +167,7 @@ def with_digest(connection: sa.Connection, language: Language, digest: str) -> i
 
 
 def set_state(connection: sa.Connection, section: int, state: PromptState) -> None:
-    """Record where a prompt stands now."""
+    """Record the new state of a text."""
     connection.execute(SECTIONS.update().where(SECTIONS.c.id == section).values(state=state.value))
 
 

@@ -43,7 +43,7 @@ class CandidateView:
     lines: tuple[str, ...]
     findings: tuple[FindingView, ...]
     profile: tuple[str, ...]
-    """What its kernels do with the device; empty: it was not profiled, or there was no room."""
+    """The profile of its kernels; empty if it was not profiled, or there was no room."""
     log: str
     """The compiler's, of what it refused."""
 
@@ -139,7 +139,7 @@ def _result_lines(evaluation: Evaluation, admission: Admission) -> tuple[str, ..
     lines = []
     if evaluation.configuration:
         settings = ", ".join(f"{s.name} = {s.value}" for s in evaluation.configuration)
-        lines.append(f"judged with {settings} of TUNE, what else is in it at its first value")
+        lines.append(f"judged with {settings}; every other TUNE name has its first value")
     for result in evaluation.workloads:
         own = [c for c in evaluation.checks if c.workload == result.workload]
         failed = {check.kind for check in own if check.result is CheckResult.FAILED}

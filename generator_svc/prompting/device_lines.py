@@ -60,7 +60,7 @@ def _bandwidths(peaks: Peaks) -> str:
 
 
 def compiler_target(architecture: str) -> str:
-    """Return what NVRTC builds for: from compute capability 9.0 on everything the device has."""
+    """Return NVRTC's target: from compute capability 9.0 on it has all features of the device."""
     digits = architecture.removeprefix("sm_")
     return f"{architecture}a" if digits.isdecimal() and int(digits) >= 90 else architecture
 

@@ -4,31 +4,9 @@ from typing import Final
 
 from generator_svc.markdown import clip
 from kernel_foundry.domain.archive import Selection
-from kernel_foundry.domain.measures import DIMENSIONS, Measures
+from kernel_foundry.domain.measures import DIMENSIONS, LEVEL_TEXTS, Measures
 
 _MAX_HINT_CHARS: Final = 1_000
-
-_LEVELS = {
-    "memory": (
-        "scalar or strided global access",
-        "coalesced and vectorised access",
-        "tiles staged in {near} memory",
-        "tiles in {near} memory, and register tiles or loads ahead of use",
-    ),
-    "algorithm": (
-        "direct translation in several passes",
-        "fused, with fewer passes than the reference has operators",
-        "cooperative or reformulated: work-group reduction, scan, online recurrence",
-        "blocked with reuse of register tiles, or matrix units",
-    ),
-    "synchronization": (
-        "no synchronisation",
-        "work-group barriers",
-        "sub-group or warp primitives",
-        "global: atomics, several passes, cooperative",
-    ),
-}
-"""What each level of each measure means (the table of behaviour measures)."""
 
 
 def direction_lines(selection: Selection, *, near: str) -> tuple[str, ...]:
@@ -50,6 +28,6 @@ def _target_lines(target: Measures, parent: Measures | None, near: str) -> list[
     for name in DIMENSIONS:
         level = getattr(target, name)
         if parent is None or getattr(parent, name) != level:
-            means = _LEVELS[name][level].format(near=near)
+            means = LEVEL_TEXTS[name][level].format(near=near)
             lines.append(f"Aim at {name} level {level}: {means}.")
     return lines

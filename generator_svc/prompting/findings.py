@@ -21,7 +21,7 @@ from kernel_foundry.domain.finding import (
 MAX_FINDINGS: Final = 12
 MAX_FINDING_CHARS: Final = 1_200
 MAX_FINDINGS_CHARS: Final = 6_000
-"""Of all errors together."""
+"""Limit for all errors together."""
 MAX_EXCERPTS: Final = 6
 """Pieces of source beside findings; the first errors matter, the rest often follows from them."""
 _LINES_AROUND: Final = 3
@@ -60,7 +60,7 @@ def finding_views(
 def diagnoses(
     source: KernelSource, evaluation: Evaluation, held_out: HeldOut
 ) -> tuple[Diagnosis, ...]:
-    """Return what a failure is put down to: its errors by kind, the first one first.
+    """Return the diagnosis of a failure: its errors by kind, the first one first.
 
     A failure without errors is put down to its outcome alone.
     """
@@ -82,7 +82,7 @@ def diagnoses(
 
 
 def side_findings(evaluation: Evaluation, held_out: HeldOut) -> tuple[FindingView, ...]:
-    """Return what was found beside the errors of a failure."""
+    """Return the other findings of a failure, beside its errors."""
     return tuple(_view(f) for f in _told(evaluation, held_out) if f.severity is not Severity.ERROR)
 
 

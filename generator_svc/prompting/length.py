@@ -1,9 +1,8 @@
 """Bounds a prompt: what is left out, in which order, when it would be too long.
 
-Rules, the signature, the plan language, the findings of a repair and the form of the reply are
-never left out. Reference, user's instructions and names lose their middle when nothing else is left
-to go; code that is to be edited loses whole functions at the very last, those first that no finding
-points at.
+Rules, the plan language, the findings of a repair and the form of the reply are never left out.
+Reference, user's instructions and name table lose their middle when nothing else can go. Code that
+is to be edited loses whole functions last of all, first those that no finding points at.
 """
 
 from collections.abc import Callable
@@ -16,10 +15,10 @@ from generator_svc.prompting.parts import PromptParts
 from kernel_foundry.domain.candidate import Operator
 
 CHARS_PER_TOKEN: Final = 3
-"""Of source text, lower bound."""
+"""Characters of a token of source text, lower bound."""
 
 DEFAULT_MAX_CHARS: Final = 24_000 * CHARS_PER_TOKEN
-"""Of a whole prompt; models attend to much less than fits into their context."""
+"""Length of a whole prompt; models attend to much less than fits into their context."""
 
 LEAST_MAX_CHARS: Final = 12_000 * CHARS_PER_TOKEN
 """Mandatory parts fit in this."""
@@ -27,10 +26,10 @@ LEAST_MAX_CHARS: Final = 12_000 * CHARS_PER_TOKEN
 _SHORT_LOG_CHARS: Final = 800
 _FEW_FINDINGS: Final = 4
 _LEAST_TEXT_CHARS: Final = 800
-"""Of reference, instructions and names, each."""
+"""Characters that reference, instructions and name table keep at least, each."""
 _LEAST_CODE_CHARS: Final = 2_000
 _NOTE_CHARS: Final = 120
-"""Of the note in a prompt on code that is not shown whole."""
+"""Characters of the note that code is not shown whole."""
 
 T = TypeVar("T")
 Take = Callable[[PromptParts], PromptParts]
@@ -165,7 +164,7 @@ CUTS: Final = (
     Cut(name="lessons", take=_without_lessons),
     Cut(name="log", take=_with_log(0)),
 )
-"""What goes first stands first."""
+"""In the order in which they are made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

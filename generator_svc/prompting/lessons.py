@@ -16,19 +16,19 @@ from kernel_foundry.domain.measures import DIMENSIONS
 _MAX_SYMPTOM_CHARS: Final = 500
 _MAX_MOVE_CHARS: Final = 1_000
 _TELLING_USES: Final = 5
-"""Of fewer uses a share of failures says nothing: proposals fail for reasons of their own."""
+"""Fewest uses with which a share of failures is shown: proposals also fail for other reasons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonView:
-    """One lesson."""
+    """One lesson as a template prints it."""
 
     lesson: Lesson
-    """What is shown, so that what is left out can be told."""
+    """The lesson itself, so that lessons left out of the prompt are known."""
     symptom: str
     move: str
     effect: str
-    """What was measured; empty when nothing was."""
+    """The measured effect in words; empty if nothing was measured."""
     excerpt: str
     beside: str
     """Kind of finding that it is printed beside; empty: among the others."""
@@ -63,7 +63,7 @@ def _line(text: str, max_chars: int) -> str:
 
 
 def _effect(lesson: Lesson) -> str:
-    """Return what was measured with it, and how levels moved."""
+    """Return the measured effect of a lesson in words, and how levels changed."""
     passed = lesson.use_count - lesson.failure_count
     parts = []
     if passed > 0 and lesson.has_effect:

@@ -58,7 +58,7 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptParts:
-    """What templates may print; each field is a variable of that name."""
+    """The variables of templates; each field is a variable of that name."""
 
     operator: Operator
     language: str
@@ -92,13 +92,13 @@ class PromptParts:
     inspirations: tuple[CandidateView, ...]
     direction_lines: tuple[str, ...]
     user_hint: str
-    """What the run's user asks, in their words."""
+    """The hint of the run's user, in their words."""
     banned_tricks: tuple[str, ...]
-    """What the run's user forbids, in their words."""
+    """The tricks that the run's user banned, in their words."""
     materials: tuple[Material, ...]
     """Code to start from; empty for a proposal with a parent."""
     siblings: tuple[str, ...]
-    """What was made of the parent before, or without one: a line each, the oldest first."""
+    """Earlier children of the parent, or earlier seeds: a line each, the oldest first."""
     lessons: tuple[LessonView, ...]
     sections: Sections
     rivals: int
@@ -107,7 +107,7 @@ class PromptParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptInputs:
-    """What goes into a prompt besides the request itself."""
+    """The parts of a prompt beside the request itself."""
 
     expert: Expert
     lessons: tuple[Lesson, ...]

@@ -47,7 +47,7 @@ def sibling_lines(
     banned_tricks: tuple[str, ...],
     with_remarks: bool,
 ) -> tuple[str, ...]:
-    """Return what became of each sibling, and what it set out to do in its writer's words.
+    """Return a line for each sibling: its verdict, and its idea in its writer's words.
 
     Args:
         siblings: The oldest first.

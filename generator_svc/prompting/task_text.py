@@ -27,7 +27,7 @@ class WorkloadView:
 
 
 def right_text(task: Task, tolerance: Tolerance) -> str:
-    """Return when outputs are right: within which bounds, and by which check of the task's own."""
+    """Return the condition for right outputs: their bounds, and the task's own check."""
     check = f"the reference's function `{task.check}(inputs, expected, actual)`"
     if not task.compare:
         return (
@@ -81,7 +81,7 @@ _LOSSES: Final = ("cross_entropy_loss", "nll_loss")
 
 
 def precision_text(task: Task, admission: Admission) -> str:
-    """Return what inputs and weights are, and how exactly products have to be computed."""
+    """Return the formats of inputs and weights, and how exactly products have to be computed."""
     dtypes = {
         tensor.dtype: None
         for workload in admission.workloads[:1]
@@ -120,7 +120,7 @@ def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
 
 
 def _lines_not_in(text: str, known: str) -> str:
-    """Return the lines of `text` that `known` has not, however their columns are laid out."""
+    """Return the lines of `text` that are not in `known`, whatever the width of columns."""
     known_lines = {tuple(line.split()) for line in known.splitlines()}
     return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in known_lines)
 
@@ -140,7 +140,7 @@ def _workload_view(workload: WorkloadAdmission, names: str, cache_bytes: int) ->
     kept = (
         ""
         if counted == bytes_text(workload.minimal_bytes)
-        else (f" for {counted}, a cache may keep the rest")
+        else (f" (counts {counted}: the rest are outputs that may stay in a cache)")
     )
     baselines = [f"{b.name} {time_text(b.timing.median_ns)}" for b in workload.baselines]
     return WorkloadView(

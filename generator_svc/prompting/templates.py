@@ -1,6 +1,6 @@
 """Templates of prompts: those of this package, and a user's own in place of single ones.
 
-What they print is made in `parts`.
+`parts` makes the values of their variables.
 """
 
 import traceback
@@ -24,7 +24,7 @@ _FOREIGN_ERRORS: Final = (
     LookupError,
     AttributeError,
 )
-"""What a template that a user wrote may raise."""
+"""Errors that a user's template may raise."""
 
 
 class PromptTemplates:
@@ -34,8 +34,8 @@ class PromptTemplates:
         folder: Holds a user's own files, named and placed as those of `generator_svc/prompts` and
             of the languages' folders (`kernel_foundry/languages`); each is taken in place of the
             package's. A file whose name starts with "_" may also be a new one, to be included.
-            Not replaceable are `meta/` and a language's guidance, hints and phrases. None: the
-            package's alone.
+            `meta/` and a language's blocks, guidance, hints and phrases cannot be replaced. None:
+            the package's alone.
 
     Raises:
         LlmConfigurationError: there is no such folder, or one of its files replaces nothing or is
@@ -43,7 +43,7 @@ class PromptTemplates:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        own = _own_files(tuple((record.name, record.texts) for record in languages()))
+        own = _own_files(tuple((language.name, language.texts) for language in languages()))
         self._loader: jinja2.BaseLoader = own
         self._environment = _environment(own)
         if folder is not None:
@@ -98,7 +98,7 @@ class PromptTemplates:
 
 @cache
 def _own_files(of_languages: tuple[tuple[str, Path], ...]) -> jinja2.BaseLoader:
-    """What the package and its languages, named with their folders, have."""
+    """Return the loader of the package's templates and of its languages' folders."""
     folders = {name: jinja2.FileSystemLoader(folder) for name, folder in of_languages}
     return jinja2.ChoiceLoader(
         [jinja2.PackageLoader("generator_svc", "prompts"), jinja2.PrefixLoader(folders)]
@@ -121,9 +121,10 @@ def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
 
 
 def _is_replaceable(name: str) -> bool:
-    # Other files are read elsewhere: `meta/` by the editor, a language's guidance by its record.
+    # Other files are read elsewhere: `meta/` by the editor, a language's guidance by its
+    # definition.
     folder, _, rest = name.partition("/")
-    if folder in {record.name for record in languages()}:
+    if folder in {language.name for language in languages()}:
         return rest == "example.md" or rest.startswith("experts/")
     return folder != "meta"
 

@@ -33,7 +33,7 @@ class WrittenPrompt:
     shown: tuple[Lesson, ...]
     """The lessons that stand in it."""
     cut: tuple[str, ...]
-    """What there was no room for, such as "worked example"; empty when all fitted."""
+    """Names of parts without room, such as "worked example"; empty if all fitted."""
     mechanisms: tuple[str, ...] = ()
     """Mechanisms that acted in it, names of `kernel_foundry.domain.mechanisms`."""
 
@@ -113,7 +113,7 @@ class PromptWriter:
         return ChatMessage(role="user", content=self._templates.render("retry.md.j2", values))
 
     def advice(self, kind: FindingKind, language: Language) -> str:
-        """Return what repair prompts say of a kind of finding; "" where they say nothing.
+        """Return the advice of repair prompts on a kind of finding; "" if there is none.
 
         Raises:
             LlmConfigurationError: a user's template does not render.

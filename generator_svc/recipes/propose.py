@@ -29,7 +29,14 @@ _DRAWS: Final = 32
 """Kernels written in search of one without what is banned."""
 
 
-def propose(*, admission: Admission, selection: Selection, language: Language, seed: int) -> str:
+def propose(
+    *,
+    admission: Admission,
+    selection: Selection,
+    language: Language,
+    seed: int,
+    library_ops: tuple[str, ...] = (),
+) -> str:
     """Return a candidate as Markdown.
 
     The first proposal of a run has every gene's first value: the plainest kernel in SYCL, where
@@ -42,11 +49,12 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
             value; a kernel with a banned trick's words is not proposed.
         language: Of the kernel.
         seed: Of the run; with the selection's sequence it decides every random choice.
+        library_ops: Library calls that the task allows, by their names in plans.
 
     Raises:
         RecipeUnsupported: no recipe covers the task, or does without what is banned.
     """
-    recipe = recipe_for(admission, language)
+    recipe = recipe_for(admission, language, library_ops)
     rng = random.Random(f"{seed}:{selection.sequence}")
     genome = _genome(recipe, selection, rng)
     for _ in range(_DRAWS):

@@ -17,12 +17,15 @@ _WRITTEN = (Language.SYCL, Language.CUDA)
 _PRODUCTS = ("aten.linear", "aten.matmul", "aten.mm", "aten.addmm")
 
 
-def recipe_for(admission: Admission, language: Language) -> Recipe:
+def recipe_for(
+    admission: Admission, language: Language, library_ops: tuple[str, ...] = ()
+) -> Recipe:
     """Return the recipe for an admitted task: one that knows its pattern, else plain kernels.
 
     Args:
         admission: The task.
         language: Of the kernels.
+        library_ops: Library calls that the task allows, by their names in plans.
 
     Raises:
         RecipeUnsupported: none covers the task; the message names what is in the way.
@@ -31,17 +34,19 @@ def recipe_for(admission: Admission, language: Language) -> Recipe:
         title = language_named(language.value).title
         raise RecipeUnsupported(f"a task in {title}: recipes write SYCL and CUDA C++")
     try:
-        return _pattern_or_plain(admission, language)
+        return _pattern_or_plain(admission, language, library_ops)
     except _MISREADINGS as error:
         raise RecipeUnsupported("a graph whose arguments its operators do not take") from error
 
 
-def _pattern_or_plain(admission: Admission, language: Language) -> Recipe:
+def _pattern_or_plain(
+    admission: Admission, language: Language, library_ops: tuple[str, ...]
+) -> Recipe:
     try:
         recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
         recipe.write(recipe.normalised(plain(recipe.family, recipe.genes)))
     except RecipeUnsupported:
-        return PlainRecipe(admission, language)
+        return PlainRecipe(admission, language, library_ops)
     return recipe
 
 

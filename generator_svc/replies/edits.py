@@ -77,7 +77,7 @@ class _Change:
     count: int
     lines: tuple[str, ...]
     number: int = 0
-    """Of the edit, from 1."""
+    """Number of the edit, from 1."""
 
 
 def _change(parts: tuple[_Part, ...], edit: WrittenEdit, *, number: int, count: int) -> _Change:

@@ -36,7 +36,7 @@ class ReplyForm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedReply:
-    """What a reply proposes."""
+    """The candidate that a reply proposes."""
 
     source: KernelSource | None
     failure: str = ""

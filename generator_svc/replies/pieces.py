@@ -34,7 +34,7 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """What the block holds."""
+        """The content of the block."""
         return self.block.text
 
     @property

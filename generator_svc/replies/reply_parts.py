@@ -68,7 +68,7 @@ class WrittenEdit:
     label: str = ""
     """The rest of the line after SEARCH."""
     fault: str = ""
-    """What is wrong with its markers; empty when nothing is."""
+    """The fault of its markers; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

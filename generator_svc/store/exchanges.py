@@ -36,7 +36,7 @@ _SPEND: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallUsage:
-    """What one call took from one model."""
+    """The usage of one model in one call."""
 
     requests: int = 0
     retries: int = 0
@@ -107,7 +107,7 @@ def rename(connection: sa.Connection, run: str, new_name: str) -> None:
 
 
 def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
-    """Return what a run has taken from each model, by the model's name."""
+    """Return a run's usage of each model, by the model's name."""
     rows = connection.execute(_SPEND, {"of_run": run})
     return tuple(ModelSpend(**row._mapping) for row in rows)
 

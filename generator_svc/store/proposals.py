@@ -43,7 +43,7 @@ class ProposalRow:
     parent_findings: tuple[FindingKind, ...]
     """Kinds that a repair was asked to mend; empty for other operators."""
     mechanisms: tuple[str, ...] = ()
-    """What acted in its prompt, names of `kernel_foundry.domain.mechanisms`."""
+    """Mechanisms that acted in its prompt, names of `kernel_foundry.domain.mechanisms`."""
     candidate: str = ""
     """Digest of what was proposed; empty where the reply held no candidate."""
     idea: str = ""
@@ -54,7 +54,7 @@ class ProposalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sibling:
-    """What was made of a parent before, or without one."""
+    """An earlier child of a parent, or an earlier seed."""
 
     idea: str
     """How its reply's reasoning began."""
@@ -174,7 +174,7 @@ def siblings(connection: sa.Connection, run: str, parent: str, limit: int) -> tu
 
 
 def judged(connection: sa.Connection, limit: int) -> tuple[ModelOutcome, ...]:
-    """Return what the proposals judged last brought, over all runs, up to `limit`, oldest first."""
+    """Return the outcomes of the last judged proposals of all runs, oldest first."""
     rows = connection.execute(
         sa.select(PROPOSALS.c.run, PROPOSALS.c.model, PROPOSALS.c.gain, PROPOSALS.c.usd)
         .where(PROPOSALS.c.judged_unix_s.is_not(None))

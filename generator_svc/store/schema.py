@@ -179,7 +179,7 @@ LESSON_CREDITS = sa.Table(
     METADATA,
     sa.Column("request_id", sa.String(300), primary_key=True),
 )
-"""What was counted already, so that it counts once."""
+"""Requests whose outcome was credited to lessons already, so that each counts once."""
 
 LESSON_VECTORS = sa.Table(
     "lesson_vectors",

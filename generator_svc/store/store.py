@@ -38,7 +38,7 @@ class GeneratorStore:
         return self._url
 
     async def read(self, work: Callable[[sa.Connection], T]) -> T:
-        """Return what `work` reads.
+        """Return the result of `work`, which only reads.
 
         Raises:
             StoreUnavailableError, CorruptArchiveError: as `open_engine` and `store_errors`.

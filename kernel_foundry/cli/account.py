@@ -1,9 +1,9 @@
 """A run's account in the terminal: what each model took, and what came of repairs and lessons."""
 
-from rich.box import SIMPLE
-from rich.table import Column, Table
+from rich.table import Table
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.table import numbers, plain_table
 from kernel_foundry.domain.account import ModelSpend, RepairCount
 from kernel_foundry.sdk.run_account import AccountAnswer
 
@@ -24,11 +24,8 @@ def show_account(console: PrintableConsole, asked: AccountAnswer) -> None:
 
 
 def _spend_table(spend: tuple[ModelSpend, ...]) -> Table:
-    table = Table(
-        Column("model", overflow="fold"), box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0)
-    )
-    for heading in ("requests", "retries", "prompt tokens", "completion tokens", "USD"):
-        table.add_column(heading, justify="right")
+    figures = numbers("requests", "retries", "prompt tokens", "completion tokens", "USD")
+    table = plain_table("model", *figures, padding=(0, 1, 0, 0))
     for model in spend:
         table.add_row(
             model.model,
@@ -42,9 +39,7 @@ def _spend_table(spend: tuple[ModelSpend, ...]) -> Table:
 
 
 def _repair_table(repairs: tuple[RepairCount, ...]) -> Table:
-    table = Table("repairs of", box=SIMPLE)
-    for heading in ("attempts", "successes", "share"):
-        table.add_column(heading, justify="right")
+    table = plain_table("repairs of", *numbers("attempts", "successes", "share"))
     for repair in repairs:
         table.add_row(
             repair.kind.value.replace("_", " "),

@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
@@ -20,10 +18,14 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import plain_table
+from kernel_foundry.cli.work_lines import work_lines
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.domain.task import Task
+from kernel_foundry.plan import allowed_library_ops
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import duration, median_text
 
@@ -55,21 +57,22 @@ def command(
     kfoundry admit examples/softmax.py
     kfoundry admit my_op.py --device cuda:0 --json
     """  # noqa: D301  a backspace keeps click from joining the lines
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
-    with open_foundry(**targets) as foundry:
+    with work_lines(), open_foundry(**targets) as foundry:
         admission = foundry.admit(loaded, device=device)
         able, limits = foundry.able_models(admission, models)
     if as_json:
         answer = {
             "admitted": admission.admitted,
             **to_plain(admission),
+            "library": allowed_library_ops(loaded, admission),
             "models": able,
             "left_out": to_plain(limits),
         }
         print_json(answer)
     else:
-        _show(PrintableConsole(), admission)
+        _show(PrintableConsole(), loaded, admission)
     if limits:
         print_text(f"{'error' if not able else 'warning'}: {limits_text(limits)}", err=True)
     if not admission.admitted:
@@ -77,7 +80,7 @@ def command(
     return 0 if able else EXIT_MISSING_PART
 
 
-def _show(console: PrintableConsole, admission: Admission) -> None:
+def _show(console: PrintableConsole, task: Task, admission: Admission) -> None:
     console.print(
         Text("admitted", "bold green") if admission.admitted else Text("refused", "bold red"),
         f"on {admission.device.id} ({admission.device.name})",
@@ -91,6 +94,7 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
     for redundancy in admission.redundancies:
         console.print(f"redundant: {redundancy}", style="yellow")
     console.print(_tolerance_text(admission))
+    console.print(_library_text(task, admission), highlight=False)
     spare = [w.workload for w in admission.workloads if w.is_spare]
     for workload in admission.workloads:
         if not workload.is_spare:
@@ -101,8 +105,7 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
         spent = ", ".join(f"{s.stage} {s.wall_ms / 1e3:.1f}" for s in admission.stages)
         total = sum(s.wall_ms for s in admission.stages) / 1e3
         console.print(f"took {total:.1f} s: {spent}")
-    columns = (Column(c, overflow="fold") for c in ("name", "role", "dtype", "shape or value"))
-    names = Table(*columns, box=SIMPLE, pad_edge=False)
+    names = plain_table("name", "role", "dtype", "shape or value")
     if admission.workloads:
         first = admission.workloads[0]
         for tensor in first.tensors:
@@ -136,6 +139,12 @@ def _baseline_text(baseline: Baseline) -> str:
     return text
 
 
+def _library_text(task: Task, admission: Admission) -> str:
+    """What a plan may call as `ops.NAME`, and who says so."""
+    names = ", ".join(allowed_library_ops(task, admission)) or "none"
+    return f"library: {names} ({'library_ops' if task.library_ops else 'as the reference does'})"
+
+
 def _tolerance_text(admission: Admission) -> str:
     tolerance, derivation = admission.tolerance, admission.derivation
     bounds = f"tolerance: rtol {tolerance.rtol:.2e}, atol {tolerance.atol:.2e}"
@@ -159,9 +168,12 @@ def _tolerance_text(admission: Admission) -> str:
     if derivation.inexact_because:
         text += "; its own result stands for the exact one"
     if derivation.tf32_noise:
-        text += f"; TF32 costs {derivation.tf32_noise:.1e}"
+        text += f"; a kernel in TF32 would err by {derivation.tf32_noise:.1e}"
     if derivation.split_noise:
-        text += f"; operands in two bfloat16 parts cost {derivation.split_noise:.1e}"
+        text += (
+            "; a kernel that splits operands into two bfloat16 parts would err by "
+            f"{derivation.split_noise:.1e}"
+        )
     if derivation.tightened_by:
         text += f"; tightened until {derivation.tightened_by} fails"
     return text

@@ -56,7 +56,7 @@ def evaluate(
     \b
     kfoundry bench evaluate examples/softmax.py my.md
     """  # noqa: D301  a backspace keeps click from joining the lines
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     loaded = read_task(task)
     verdicts: list[tuple[str, float, Evaluation]] = []
     with open_foundry(**targets) as foundry:

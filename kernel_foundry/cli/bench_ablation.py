@@ -13,17 +13,18 @@ from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
+    ABOVE_ZERO,
     device_of,
     device_option,
     json_option,
     language_of,
+    language_option,
     model_option,
     open_foundry,
     target_options,
 )
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.archive import STRATEGY_NAMES
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.traffic_bound import NEVER
@@ -65,7 +66,7 @@ _DATA: Final = "KERNEL_FOUNDRY_DATA_DIR"
     show_default=True,
     help="Budget of each run; all arms have the same.",
 )
-@click.option("--usd", type=float, help="Hard cap on what the models of one run may cost.")
+@click.option("--usd", type=ABOVE_ZERO, help="Hard cap on what the models of one run may cost.")
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGY_NAMES),
@@ -73,11 +74,7 @@ _DATA: Final = "KERNEL_FOUNDRY_DATA_DIR"
     show_default=True,
     help="How parents are selected; the default is the one that gives directions.",
 )
-@click.option(
-    "--language",
-    type=click.Choice([language.value for language in Language]),
-    help="Language of the kernels.  [default: that of --device, else sycl]",
-)
+@language_option("Language of the kernels.  [default: that of --device, else sycl]")
 @click.option("--in-flight", default=2, show_default=True, help="Proposals at the same time.")
 @device_option
 @model_option
@@ -107,7 +104,7 @@ def ablation(
     \b
     kfoundry bench ablation examples/softmax.py --seeds 3
     """  # noqa: D301  a backspace keeps click from joining the lines
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     loaded = {path.stem: read_task(path) for path in tasks}
     if len(loaded) < len(tasks):
         raise click.UsageError("two tasks have the same name")
@@ -197,7 +194,7 @@ def ablation_table(found: Ablation) -> Table:
             ratio_text(arm.mean_fitness),
             _difference_text(arm.mean_difference),
             f"{arm.solved.value:.0%}",
-            "–" if arm.speedup is None else f"{arm.speedup:.2f}x",
+            "–" if arm.speedup is None else f"{arm.speedup:.2f}×",
             f"{arm.usd:.2f}",
         )
     return table

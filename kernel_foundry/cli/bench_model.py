@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import numbers, plain_table
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.model_bench.bench import DEFAULT_SAMPLES, bench_model
@@ -105,14 +104,8 @@ def _object(model: str, measured: ModelMeasurement, problems: tuple[str, ...]) -
 
 def _show(measured: ModelMeasurement, problems: tuple[str, ...]) -> None:
     console = PrintableConsole()
-    right = {"justify": "right"}
-    table = Table(
-        "form",
-        *(Column(name, **right) for name in ("plain", "with winners", "speed-up", "error")),  # type: ignore[arg-type]
-        Column("kernels / fell back", **right),  # type: ignore[arg-type]
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    figures = numbers("plain", "with winners", "speed-up", "error", "kernels / fell back")
+    table = plain_table("form", *figures)
     for result in measured.forms:
         calls = f"{sum(c.kernel for c in result.calls)} / {sum(c.reference for c in result.calls)}"
         table.add_row(
@@ -124,12 +117,7 @@ def _show(measured: ModelMeasurement, problems: tuple[str, ...]) -> None:
             "–" if result.failure else calls,
         )
     console.print(table)
-    swaps = Table(
-        Column("file", overflow="fold"),
-        *(Column(name, **right) for name in ("modules", "share", "speed-up")),  # type: ignore[arg-type]
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    swaps = plain_table("file", *numbers("modules", "share", "speed-up"))
     for swap in measured.swaps:
         name = one_line(Path(swap.file).name)
         swaps.add_row(name, str(len(swap.paths)), f"{swap.share:.1%}", f"{swap.speedup:.2f}")

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.domain.archive import STRATEGY_NAMES
 from kernel_foundry.domain.plain import to_plain
 from landscapes.compare import compare_strategies
 from landscapes.plot import check_plots, write_comparison_plot
@@ -33,8 +34,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
     "--strategies",
     default="",
     metavar="A,B,…",
-    help="Strategies, or ablations such as gradient-no-f.  [default: gradient, fitness, "
-    "curiosity, uniform, best_of_n]",
+    help=f"Strategies, or ablations such as gradient-no-f.  [default: {', '.join(STRATEGY_NAMES)}]",
 )
 @click.option(
     "--seeds",

@@ -5,13 +5,12 @@ from textwrap import shorten
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import numbers, plain_table
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.capture.capture import (
@@ -20,6 +19,7 @@ from kernel_foundry.sdk.capture.capture import (
     Capture,
     CaptureProposal,
     capture_program,
+    file_and_class,
 )
 from kernel_foundry.sdk.verdict_text import duration, share_text
 
@@ -87,6 +87,7 @@ def command(
     kfoundry admit tasks/layer_norm.py
     kfoundry optimize tasks/layer_norm.py
     """  # noqa: D301  a backspace keeps click from joining the lines
+    file_and_class(program)  # devices are measured, the first time for long
     with open_foundry(**targets) as foundry:
         devices = foundry.capabilities().devices
     capture = capture_program(
@@ -130,17 +131,8 @@ def _show(capture: Capture, program: str) -> None:
             err=True,
         )
         return
-    table = Table(
-        Column("module"),
-        Column("calls", justify="right"),
-        Column("a call", justify="right"),
-        Column("share", justify="right"),
-        Column("bound", justify="right"),
-        Column("gain", justify="right"),
-        Column("task, or why there is none", overflow="fold"),
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    figures = numbers("calls", "a call", "share", "bound", "gain")
+    table = plain_table("module", *figures, "task, or why there is none")
     for proposal in capture.proposals:
         module = proposal.module
         count = sum(calls.count for calls in module.calls)

@@ -4,17 +4,21 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
+from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text, TextType
 
 from kernel_foundry.cli.output import exact_stream
 from kernel_foundry.printable import printable
 
 _WIDE: Final = 10_000
 """Columns of what is no terminal: lines of files and pipes are as long as they are."""
+
+_PAGE: Final = 100
+"""Columns of what fills a width of its own accord, where there is no terminal."""
 
 
 class PrintableConsole(Console):
@@ -33,7 +37,8 @@ class PrintableConsole(Console):
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         stream = sys.stderr if stderr else sys.stdout
-        if width is None and not stream.isatty():
+        self._is_page = width is None and not stream.isatty()
+        if self._is_page:
             width = _WIDE
         # Below the printable stream, which would write out what rich itself moves cursors by.
         super().__init__(file=exact_stream(stream), width=width, markup=False, emoji=False)
@@ -43,7 +48,16 @@ class PrintableConsole(Console):
         for one in objects:
             if isinstance(one, Table):
                 self._keep_whole(one)
+        if self._is_page and any(isinstance(one, Columns) for one in objects):
+            options.setdefault("width", _PAGE)
         super().print(*objects, **options)
+
+    def rule(self, title: TextType = "", **options: Any) -> None:
+        """Print a title in a line across the terminal; the title alone where there is none."""
+        if self._is_page:
+            self.print(title, highlight=False)
+        else:
+            super().rule(title, **options)
 
     def _keep_whole(self, table: Table) -> None:
         is_too_wide = Measurement.get(self, self.options, table).minimum >= self.width

@@ -98,15 +98,19 @@ def _cut(reason: str) -> str:
 
 
 def _show_whether_isolated(console: PrintableConsole, capabilities: Capabilities) -> None:
-    """Print one line: that nothing is missing, or what is, each once."""
-    missing = dict.fromkeys(_cut(m) for p in capabilities.processes for m in p.missing)
-    if not capabilities.isolation.mechanisms:
-        console.print("isolation: none that holds for every process", style="bold red")
-    elif missing:
-        line = f"isolation: without {'; '.join(missing)}"
-        console.print(line, style="yellow", soft_wrap=True, highlight=False)
-    else:
-        console.print("isolation: complete")
+    """Print one line: whether candidates are isolated, by what, and which lock the host lacks."""
+    mechanisms = ", ".join(capabilities.isolation.mechanisms)
+    if not mechanisms or not all(p.is_sufficient for p in capabilities.processes):
+        line = "isolation: candidates are NOT isolated (--verbose: what holds for which process)"
+        console.print(line, style="bold red")
+        return
+    # A builder has every lock that the host offers; other kinds leave some out by their nature.
+    builders = [p for p in capabilities.processes if p.process.endswith(" builder")]
+    missing = dict.fromkeys(_cut(m) for p in builders for m in p.missing)
+    line = f"isolation: candidates are isolated, by {mechanisms}"
+    if missing:
+        line += f"; not in force: {'; '.join(missing)}"
+    console.print(line, soft_wrap=True, highlight=False)
 
 
 def _show_isolation(console: PrintableConsole, capabilities: Capabilities) -> None:

@@ -10,16 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.lesson_line import lesson_line
 from kernel_foundry.cli.options import (
+    ABOVE_ZERO,
     degenerate_option,
     device_of,
     device_option,
     json_option,
+    language_option,
     open_foundry,
     target_options,
 )
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
+from kernel_foundry.cli.work_lines import work_lines
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.check import CheckKind, Trust
 from kernel_foundry.domain.evaluation import (
@@ -31,7 +35,6 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity, errors_first
 from kernel_foundry.domain.foreign import FOREIGN_LIMITS
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.profile import PROFILE_SECONDS
 from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.domain.request import EvaluationLimits
@@ -53,6 +56,11 @@ from kernel_foundry.sdk.verdict_text import (
 )
 from kernel_foundry.text_file import read_text_file
 
+_BEFORE_THE_FIRST_RUN = (
+    EvaluationOutcome.PLAN_ERROR,
+    EvaluationOutcome.COMPILE_ERROR,
+    EvaluationOutcome.BUILT,
+)
 _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
 
@@ -84,11 +92,7 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     is_flag=True,
     help="Show what the kernels do with the device: by ncu (CUDA) or perf_event (CPU).",
 )
-@click.option(
-    "--language",
-    type=click.Choice([language.value for language in Language]),
-    help="Refuse the candidate if it is in another language.",
-)
+@language_option("Refuse the candidate if it is in another language.")
 @click.option(
     "--build-only",
     is_flag=True,
@@ -115,12 +119,12 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
 )
 @click.option(
     "--build-seconds",
-    type=float,
+    type=ABOVE_ZERO,
     help="Deadline of the build (default 20; 180 for foreign kernels).",
 )
 @click.option(
     "--run-seconds",
-    type=float,
+    type=ABOVE_ZERO,
     help="Deadline of a checked run (default 10; 120 for foreign kernels).",
 )
 @degenerate_option
@@ -155,6 +159,11 @@ def command(
     \b
     kfoundry evaluate examples/softmax.py examples/softmax.cuda.md --build-only --arch sm_90
     """  # noqa: D301  a backspace keeps click from joining the lines
+    if task.suffix == ".md" and candidate.suffix == ".py":
+        raise click.UsageError(
+            f"the task {task} is Markdown and the candidate {candidate} is Python: did you swap"
+            " TASK and CANDIDATE? TASK comes first"
+        )
     if architecture and not build_only:
         raise click.UsageError(
             "add --build-only, or leave --arch out: a device has its own architecture"
@@ -170,9 +179,9 @@ def command(
             run_seconds=run_seconds or FOREIGN_LIMITS.run_seconds,
         )
         source = read_foreign(candidate)
-        device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+        device, targets["evaluator"] = device_of(device, targets["evaluator"])
         loaded = read_task(task, admit_degenerate=admit_degenerate)
-        with open_foundry(**targets) as foundry:
+        with work_lines(), open_foundry(**targets) as foundry:
             evaluation = foundry.evaluate_foreign(
                 loaded, source, device=device, limits=limits, fresh_baselines=fresh_baselines
             )
@@ -184,10 +193,10 @@ def command(
             f"{candidate} has no ```{language} block: add one, or leave --language out",
             param_hint="--language",
         )
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
     configuration, own = _settings(settings), EvaluationLimits()
-    with open_foundry(**targets) as foundry:
+    with work_lines(), open_foundry(**targets) as foundry:
         try:
             evaluation = foundry.evaluate(
                 loaded,
@@ -210,11 +219,14 @@ def command(
                 hint = "CUDA is built without a device for an --arch such as sm_90"
                 raise BackendUnavailableError(f"{error}; {hint}") from error
             raise
-    if listings_folder is not None:
-        _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
-    code = _shown(evaluation, loaded, candidate, as_json=as_json, text=text)
-    if record_file is not None:
-        _keep_record(record_file, loaded, text, evaluation)
+        if listings_folder is not None:
+            _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
+        code = _shown(evaluation, loaded, candidate, as_json=as_json, text=text)
+        if record_file is not None:
+            _keep_record(record_file, loaded, text, evaluation)
+        # Last: the library may take its time.
+        if not as_json and (lesson := lesson_line(foundry, evaluation, text)):
+            PrintableConsole().print(lesson, style="dim", highlight=False, soft_wrap=True)
     return code
 
 
@@ -291,7 +303,9 @@ def show(
     colour = "green" if is_good else "red"
     outcome = (evaluation.outcome.name, f"bold {colour}")
     trust = (trust_text(evaluation), "yellow")
-    console.print(Text.assemble(outcome, f" on {one_line(evaluation.device)}", trust))
+    # A text without a candidate meets no device.
+    where = f" on {one_line(evaluation.device)}" if evaluation.device else ""
+    console.print(Text.assemble(outcome, where, trust))
     if evaluation.passed:
         _show_timings(console, evaluation)
     if line := arithmetic_line(evaluation):
@@ -299,9 +313,7 @@ def show(
     if evaluation.compile is not None and evaluation.compile.kernels:
         _show_resources(console, evaluation.compile.kernels)
     if evaluation.profile is not None:
-        console.print("profile:")
-        for line in digest_lines(evaluation.profile, device_code):
-            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        _show_profile(console, digest_lines(evaluation.profile, device_code))
     for finding in errors_first(evaluation.findings):
         where = place(finding)
         block = "the plan" if finding.kind is FindingKind.PLAN else "the device code"
@@ -314,8 +326,18 @@ def show(
         if finding.hint:
             console.print(f"  → {finding.hint}", style="dim")
     _show_checks(console, evaluation)
-    stages = ", ".join(f"{s.stage} {s.wall_ms:.0f}" for s in evaluation.stages)
-    console.print(f"stages, ms: {stages}", style="dim")
+    if evaluation.stages:
+        stages = ", ".join(f"{s.stage} {s.wall_ms:.0f}" for s in evaluation.stages)
+        console.print(f"stages, ms: {stages}", style="dim")
+
+
+def _show_profile(console: PrintableConsole, lines: tuple[str, ...]) -> None:
+    """Print what a profile shows, in one line where that is all."""
+    shown = (
+        [f"profile: {lines[0]}"] if len(lines) == 1 else ["profile:", *(f"  {x}" for x in lines)]
+    )
+    for line in shown:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_checks(console: PrintableConsole, evaluation: Evaluation) -> None:
@@ -328,7 +350,9 @@ def _show_checks(console: PrintableConsole, evaluation: Evaluation) -> None:
                 console.print(f"not excluded: {where}{check.note}", style="dim", highlight=False)
     is_plain = evaluation.trust is Trust.FULL
     line = f"checks: {checks_text(evaluation.checks)}"
-    if not is_plain:
+    if evaluation.outcome in _BEFORE_THE_FIRST_RUN:
+        line += ", of its text alone"
+    if evaluation.passed or not is_plain:
         line += f"; trust: {evaluation.trust.value}"
     console.print(line, style=None if is_plain else "yellow", highlight=False)
 
@@ -350,6 +374,8 @@ def _show_timings(console: PrintableConsole, evaluation: Evaluation) -> None:
     fastest = speedup_text(evaluation.speedup, evaluation.speedup_interval)
     line = f"{fastest} over the fastest baseline{gain_text(evaluation.speedup_interval)}"
     console.print(line, highlight=False)
+    if any(finding.kind is FindingKind.LOADED_HOST for finding in evaluation.findings):
+        console.print("the host was loaded: do not rely on these times", style="yellow")
     console.print(timings_table(evaluation, "candidate"))
     for line in kernel_times_lines(evaluation):
         console.print(line, highlight=False)

@@ -21,7 +21,7 @@ from kernel_foundry.cli.experience_transfer import (
     export_command,
     import_command,
 )
-from kernel_foundry.cli.options import generator_option, json_option
+from kernel_foundry.cli.options import generator_option, json_option, language_option
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.finding import FindingKind
@@ -35,7 +35,6 @@ from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import Targets
 from kernel_foundry.text_file import read_text_file
 
-_LANGUAGES = [language.value for language in Language]
 _LISTED_CHARS = 120
 _KINDS = [kind.value for kind in FindingKind]
 
@@ -46,7 +45,7 @@ def command() -> None:
 
     A lesson says what one sees (its symptom), what to do (its move), and what that did to the
     kernels it was shown for: the mean speed-up over their parents, how many were judged, and how
-    many of them failed. Lessons are found by likeness and ranked by worth. Runs write new ones;
+    many of them failed. Lessons are found by similarity and ranked by worth. Runs write new ones;
     some come with the package.
     """
 
@@ -58,22 +57,20 @@ command.add_command(kernels)
 
 
 @command.command("list")
-@click.option("--language", type=click.Choice(_LANGUAGES), help="Only lessons for this language.")
+@language_option("Only lessons for this language.")
 @click.option(
     "--finding", type=click.Choice(_KINDS), metavar="KIND", help="Only lessons for this finding."
 )
 @json_option
 @generator_option
-def list_command(
-    language: str | None, finding: str | None, as_json: bool, generator_target: str
-) -> int:
+def list_command(language: str | None, finding: str | None, as_json: bool, generator: str) -> int:
     """List all lessons, the oldest first.
 
     \b
     kfoundry experience list --language sycl
     kfoundry experience list --finding bank_conflict --json
     """  # noqa: D301  a backspace keeps click from joining the lines
-    with connect(Targets(generator=generator_target)) as foundry:
+    with connect(Targets(generator=generator)) as foundry:
         lessons = [x for x in all_lessons(foundry) if _suits(x, language, finding)]
     if as_json:
         print_json([to_plain(lesson) for lesson in lessons])
@@ -103,9 +100,7 @@ def list_command(
     multiple=True,
     help="A finding of the kernel, such as memory_bound; repeatable.",
 )
-@click.option(
-    "--language", type=click.Choice(_LANGUAGES), help="Kernel language.  [default: search for each]"
-)
+@language_option("Kernel language.  [default: search for each]")
 @click.option("--expert", default="", help="Role of the lessons, such as memory.  [default: any]")
 @click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True)
 @json_option
@@ -118,11 +113,11 @@ def search(
     expert: str,
     limit: int,
     as_json: bool,
-    generator_target: str,
+    generator: str,
 ) -> int:
     """Find lessons as a prompt does: for what is said, a kernel's code, and its findings.
 
-    `like` is the cosine between query and lesson, `score` what hits are ranked by: likeness, the
+    `similarity` is the cosine between query and lesson, `score` ranks the hits: similarity, the
     match of findings and language, and what the lesson was worth.
 
     \b
@@ -132,14 +127,14 @@ def search(
     if not (text or code or findings):
         raise click.UsageError("say what to search for: TEXT, --code or --finding")
     query = LessonQuery(
-        language=Language(language or _LANGUAGES[0]),
+        language=Language(language or Language.SYCL),
         findings=tuple(FindingKind(kind) for kind in findings),
         text=text,
         code=read_text_file(code, LONGEST_CANDIDATE) if code else "",
         expert=expert,
     )
     queries = [query] if language else [replace(query, language=each) for each in Language]
-    with connect(Targets(generator=generator_target)) as foundry:
+    with connect(Targets(generator=generator)) as foundry:
         hits = _best(foundry, queries, limit)
     if as_json:
         print_json([to_plain(hit) for hit in hits])
@@ -174,7 +169,7 @@ def _suits(lesson: Lesson, language: str | None, finding: str | None) -> bool:
 def _show(console: PrintableConsole, hit: LessonHit) -> None:
     lesson = hit.lesson
     console.print(
-        f"{lesson.id}  score {hit.score:.2f}, like {hit.similarity:.2f}, "
+        f"{lesson.id}  score {hit.score:.2f}, similarity {hit.similarity:.2f}, "
         f"{_language(lesson)}, {', '.join(lesson.findings) or 'no finding'}, effect "
         f"{_effect(lesson)}, {counted(lesson.use_count, 'use')}, {lesson.failure_count} failed"
     )
@@ -188,4 +183,4 @@ def _language(lesson: Lesson) -> str:
 
 def _effect(lesson: Lesson) -> str:
     """The mean speed-up of those that passed."""
-    return f"{math.exp(lesson.effect):.2f}x" if lesson.use_count > lesson.failure_count else "-"
+    return f"{math.exp(lesson.effect):.2f}×" if lesson.use_count > lesson.failure_count else "-"

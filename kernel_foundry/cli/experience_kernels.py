@@ -3,23 +3,20 @@
 from typing import Any
 
 import click
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
-from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.options import json_option, language_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.table import numbers, whole
 from kernel_foundry.domain.language import Language
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.shelf import ShelfKernel, shelf
 
 
 @click.command("kernels")
-@click.option(
-    "--language",
-    type=click.Choice([language.value for language in Language]),
-    help="Only kernels in this language.",
-)
+@language_option("Only kernels in this language.")
 @click.option(
     "--like",
     metavar="RUN",
@@ -45,15 +42,8 @@ def kernels(language: str | None, like: str | None, as_json: bool, **targets: An
     if as_json:
         print_json([_object(kernel) | {"likeness": like and kernel.likeness} for kernel in found])
         return 0
-    table = Table(
-        Column("run", no_wrap=True),
-        "language",
-        "device",
-        Column("best", justify="right"),
-        Column("bits", justify="right"),
-        Column("like", justify="right"),
-        "task and operators",
-    )
+    figures = numbers("best", "bits", "like")
+    table = Table(whole("run"), "language", "device", *figures, "task and operators")
     for kernel in found:
         spec = kernel.run.spec
         operators = Text(one_line(", ".join(spec.operators[:_MOST_LISTED])), style="dim")
@@ -61,7 +51,7 @@ def kernels(language: str | None, like: str | None, as_json: bool, **targets: An
             spec.name,
             spec.language.value,
             spec.device,
-            _number(kernel.winner.evaluation.speedup, "x"),
+            _number(kernel.winner.evaluation.speedup, "×"),
             _number(_bits(kernel), ""),
             "-" if like is None else f"{kernel.likeness:.2f}",
             Text.assemble(one_line(spec.task.name), "\n", operators),

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from kernel_foundry.cli.options import generator_option, json_option
+from kernel_foundry.cli.options import generator_option, json_option, language_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.finding import FindingKind
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 from kernel_foundry.lesson_file import lesson_from_fields, read_lines, read_yaml, write_lines
 from kernel_foundry.quantity_text import counted
@@ -31,11 +30,7 @@ _PAGE = 500
 )
 @click.option("--symptom", help="What can be observed, in one or two sentences.")
 @click.option("--move", help="What to do and why it helps.")
-@click.option(
-    "--language",
-    type=click.Choice([language.value for language in Language]),
-    help="Language that the lesson is for.  [default: both]",
-)
+@language_option("Language that the lesson is for.  [default: both]")
 @click.option(
     "--finding",
     "findings",
@@ -68,7 +63,7 @@ def add(
     source: str | None,
     excerpt: Path | None,
     as_json: bool,
-    generator_target: str,
+    generator: str,
 ) -> int:
     """Add a lesson of your own; one that says what another says is merged into that one.
 
@@ -88,7 +83,7 @@ def add(
         fields = {"symptom": symptom, "move": move, "source": source, "language": language}
         lists = {"findings": list(findings), "experts": list(experts)}
         lessons = (_from_options({**fields, **lists, "excerpt": code}),)
-    with connect(Targets(generator=generator_target)) as foundry:
+    with connect(Targets(generator=generator)) as foundry:
         added = [_add(foundry, lesson) for lesson in lessons]
     if as_json:
         print_json([{"id": one.lesson.id, "new": one.is_new} for one in added])
@@ -109,14 +104,14 @@ def _from_options(fields: dict[str, Any]) -> Lesson:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @json_option
 @generator_option
-def export_command(file: Path, as_json: bool, generator_target: str) -> int:
+def export_command(file: Path, as_json: bool, generator: str) -> int:
     """Write all lessons with their statistics to FILE, as JSON Lines.
 
     \b
     kfoundry experience export lessons.jsonl
     kfoundry experience export --generator gpuhost:50053 theirs.jsonl
     """  # noqa: D301  a backspace keeps click from joining the lines
-    with connect(Targets(generator=generator_target)) as foundry:
+    with connect(Targets(generator=generator)) as foundry:
         count = write_lines(file, all_lessons(foundry))
     message = {"lessons": count, "file": str(file)}
     print_text(json.dumps(message) if as_json else f"{counted(count, 'lesson')} in {file}")
@@ -127,7 +122,7 @@ def export_command(file: Path, as_json: bool, generator_target: str) -> int:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @json_option
 @generator_option
-def import_command(file: Path, as_json: bool, generator_target: str) -> int:
+def import_command(file: Path, as_json: bool, generator: str) -> int:
     """Take lessons from FILE, which `experience export` wrote, into the library.
 
     What says the same as a lesson that is there is merged into it: statistics are pooled, the
@@ -138,7 +133,7 @@ def import_command(file: Path, as_json: bool, generator_target: str) -> int:
     kfoundry experience import theirs.jsonl
     """  # noqa: D301  a backspace keeps click from joining the lines
     lessons = tuple(read_lines(file))
-    with connect(Targets(generator=generator_target)) as foundry:
+    with connect(Targets(generator=generator)) as foundry:
         added = [_add(foundry, lesson) for lesson in lessons]
     new = sum(one.is_new for one in added)
     if as_json:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import numbers, plain_table
+from kernel_foundry.cli.winning_run import run_with_winner
 from kernel_foundry.domain.name import file_stem
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
@@ -17,6 +17,7 @@ from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.export.destination import check_destination
 from kernel_foundry.sdk.export.export import Exported, export_runs, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
+from kernel_foundry.sdk.verdict_text import duration, headline_text
 
 
 @click.command()
@@ -36,6 +37,12 @@ from kernel_foundry.sdk.export.targets import TARGETS
     help="File or folder to write.  [default: fast_TASK.py here, or as the target has it]",
 )
 @click.option(
+    "--backward",
+    multiple=True,
+    metavar="RUN",
+    help="Run of the gradient's task (`backward` in its sidecar): its kernels compute gradients.",
+)
+@click.option(
     "--problem",
     default="",
     metavar="NAME",
@@ -52,6 +59,7 @@ def command(
     runs: tuple[str, ...],
     target: str,
     out: Path | None,
+    backward: tuple[str, ...],
     problem: str,
     replace: bool,
     as_json: bool,
@@ -59,6 +67,7 @@ def command(
 ) -> int:
     """Write the winner of RUN as one file or a folder that needs nothing of this package.
 
+    RUN defaults to the newest run in which something passed.
     Several runs of one task make one file; for each call it takes the kernels of the first run that
     was judged on such sizes. Before the file is written it runs in a fresh, locked process against
     its reference, on all workloads, held-out ones too. Exit code 1 when it is wrong there, or more
@@ -67,13 +76,14 @@ def command(
     \b
     kfoundry export
     kfoundry export softmax-large softmax-small -o fast_softmax.py
+    kfoundry export softmax --backward softmax-gradient
     kfoundry export --to kernelbench -o level_1_problem_23_sample_0_kernel.py
     kfoundry export --to cpp -o fast_softmax
     kfoundry verify fast_softmax.py
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
-        chosen = runs or ("",)
-        found = [foundry.ask_archive(lambda a, r=run: a.get_run(r)) for run in chosen]  # type: ignore[misc]
+        found = [run_with_winner(foundry, run) for run in (*(runs or ("",)), *backward)]
+        chosen = tuple(run.spec.name for run in found[: max(len(runs), 1)])
         task = found[0].spec.task.name
         form = TARGETS[target]
         path = out or Path(form.file.format(task=file_stem(task)))
@@ -87,12 +97,21 @@ def command(
         )
         try:
             exported = export_runs(
-                foundry, chosen, module=path.stem, target=target, problem=problem
+                foundry,
+                chosen,
+                backward=backward,
+                module=path.stem,
+                target=target,
+                problem=problem,
             )
         except ExportRefusedError as error:
             print_text(f"error: {error}", err=True)
             return 1
     write_exported(exported, path)
+    for run in found:
+        if (run.best_speedup_interval or (0.0,))[0] <= 1.0:
+            gain = headline_text(run.best_speedup, run.best_speedup_interval)
+            print_text(f"warning: the winner of {run.spec.name} has {gain}", err=True)
     if as_json:
         print_json({"file": str(path), "task": task, **_object(exported)})
     else:
@@ -105,26 +124,21 @@ def command(
 def _object(exported: Exported) -> dict[str, Any]:
     return {
         "workloads": [to_plain(workload) for workload in exported.workloads],
+        "backward": [to_plain(workload) for workload in exported.backward],
         "isolation": list(exported.report.mechanisms),
     }
 
 
 def _show(exported: Exported) -> None:
-    table = Table(
-        Column("workload"),
-        Column("judged", justify="right"),
-        Column("exported", justify="right"),
-        Column("host time", justify="right"),
-        Column("eager", justify="right"),
-        box=SIMPLE,
-        pad_edge=False,
-    )
-    for workload in exported.workloads:
+    columns = ("verdict, warm", "exported, warm", "host time of a call")
+    table = plain_table("workload", *numbers(*columns))
+    rows = [(w.result.name, w) for w in exported.workloads]
+    rows += [(f"backward, {w.result.name}", w) for w in exported.backward]
+    for name, workload in rows:
         result, judged = workload.result, workload.verdict_ns
         if result.kernels_ns is None or judged is None:
-            table.add_row(result.name, "held out", "right")
+            table.add_row(name, "held out", "right")
             continue
-        times = (judged[1], result.kernels_ns[1], result.host_ns, result.eager_ns)
-        table.add_row(result.name, *(f"{time / 1e3:.1f} µs" for time in times))
-    console = PrintableConsole()
-    console.print(table)
+        times = (judged[1], result.kernels_ns[1], result.host_ns)
+        table.add_row(name, *map(duration, times))
+    PrintableConsole().print(table)

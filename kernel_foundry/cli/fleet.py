@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import plain_table, whole
 from kernel_foundry.sdk.ray_fleet import INGRESS_PORT, ApplicationState, RayFleet, read_applications
 
 _ray_option = click.option(
@@ -126,9 +125,7 @@ def status(as_json: bool, address: str) -> int:
     if as_json:
         print_json({"applications": [_plain(state) for state in states]})
         return 0
-    table = Table(
-        Column("application", no_wrap=True), "state", "replicas", "", box=SIMPLE, pad_edge=False
-    )
+    table = plain_table(whole("application"), "state", "replicas", "")
     for state in states:
         replicas = ", ".join(f"{count} {name.lower()}" for name, count in state.replicas.items())
         table.add_row(state.name, state.state.lower(), replicas, state.message)

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.task_import.formats import FORMATS
@@ -53,14 +52,8 @@ def command(path: Path, format_name: str, out: Path, as_json: bool) -> int:
 
 
 def _show(suite: ImportedSuite, out: Path) -> None:
-    table = Table(
-        Column("entry"),
-        Column("task", no_wrap=True),
-        Column("workloads", justify="right"),
-        Column("not kept, or why not imported"),
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    reasons = "not kept, or why not imported"
+    table = plain_table("entry", whole("task"), *numbers("workloads"), reasons)
     for task in suite.imported:
         notes = "; ".join(task.notes)
         table.add_row(one_line(task.source), task.task, str(task.workloads), one_line(notes))

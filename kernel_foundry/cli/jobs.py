@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.table import plain_table, whole
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import jobs_dir
 from kernel_foundry.sdk.jobs.job import Job, JobFolder, JobState, user_name
@@ -50,8 +49,8 @@ def list_command(mine: bool, as_json: bool) -> int:
     if as_json:
         print_json([_plain(job, places.get(job.id)) for job in jobs])
         return 0
-    whole = [Column(name, no_wrap=True) for name in ("job", "state", "of")]
-    table = Table(*whole, "priority", "submitted", "command", box=SIMPLE, pad_edge=False)
+    firsts = map(whole, ("job", "state", "of"))
+    table = plain_table(*firsts, "priority", "submitted", "command")
     for job in jobs:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.submitted_unix_s))
         place = f" ({places[job.id]}.)" if job.id in places else ""
@@ -71,7 +70,7 @@ def watch(job: str) -> int:
     kfoundry jobs watch
     """  # noqa: D301  a backspace keeps click from joining the lines
     folder = JobFolder(jobs_dir())
-    found = folder.find(job)
+    found = folder.find(job) if job else folder.newest()
     try:
         for line in _said(folder, found.id):
             print_text(line)
@@ -87,15 +86,17 @@ def watch(job: str) -> int:
 @command.command("cancel")
 @click.argument("job")
 def cancel_command(job: str) -> int:
-    """Stop JOB and what it has under way, and wait until it has ended.
+    """Stop JOB and what it has under way, and wait until it has ended; JOB has to be named.
 
     What was judged is kept: `optimize --resume` and `suite run --resume` go on with it.
 
     \b
     kfoundry jobs cancel 20261128-095012-1f0c
     """  # noqa: D301  a backspace keeps click from joining the lines
-    print_text(f"{job}: waits until what it has under way has ended, or is ended", err=True)
-    ended = cancel(JobFolder(jobs_dir()), job)
+    folder = JobFolder(jobs_dir())
+    found = folder.find(job)
+    print_text(f"{found.id}: waits until what it has under way has ended, or is ended", err=True)
+    ended = cancel(folder, found.id)
     print_text(f"{ended.id}: {ended.state.value}", err=True)
     return 0 if ended.has_ended else 1
 

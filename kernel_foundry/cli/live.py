@@ -1,17 +1,14 @@
 """Progress of a run on stderr: a live bar on a terminal, one plain line for each event else."""
 
-import sys
-import time
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.output import print_text
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
-from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.steering import SteeringEvent
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.printable import one_line
@@ -32,31 +29,40 @@ from kernel_foundry.sdk.steering import steering_text
 from kernel_foundry.sdk.verdict_text import baselines_text, duration, headline_text, verdict_text
 
 
-class Progress(Protocol):
-    """Shows events while it is entered."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def on(self, event: Event) -> None:
-        """Show one event."""
-        ...
-
-
-class HostLines:
-    """Lines about load on the host while times were taken; a load that goes on is shown once."""
+class EventLines:
+    """What is printed of each event; that the host is loaded is said once while it goes on."""
 
     def __init__(self) -> None:
         self._was_loaded = False
 
-    def of(self, event: VerdictEvent) -> list[str]:
-        """Return lines to print below a verdict."""
+    def of(self, event: Event) -> list[tuple[str, str]]:
+        """Return lines, each with its colour; none of an event that only moves a bar."""
+        match event:
+            case AdmissionStartEvent():
+                return [(_start_line(event), "")]
+            case AdmissionEvent():
+                limits = event.run.spec.left_out
+                warnings = [f"warning: {warning}" for warning in event.admission.warnings]
+                warnings += [f"warning: {x.text}: the run goes on without it" for x in limits]
+                return [(_admission_line(event.admission), ""), *((w, "yellow") for w in warnings)]
+            case VerdictEvent():
+                colour = "green" if event.evaluation.passed else "red"
+                hosts = ((line, "yellow") for line in self._host_lines(event))
+                return [(_judged_line(event), colour), *hosts]
+            case SweepEvent():
+                return [(_swept_line(event), "cyan")]
+            case LostCandidateEvent():
+                return [(f"not judged, {event.candidate.digest[:8]}: {event.reason}", "yellow")]
+            case UnsavedSweepEvent():
+                return [(_not_kept_line(event), "yellow")]
+            case SteeringEvent():
+                return [(f"steered: {steering_text(event.steering)}", "magenta")]
+            case FleetChange():
+                return [(_fleet_line(event), "yellow")]
+            case _:
+                return []
+
+    def _host_lines(self, event: VerdictEvent) -> list[str]:
         evaluation = event.evaluation
         found = [f for f in evaluation.findings if f.kind in OF_THE_MOMENT]
         shown = [f for f in found if not self._was_loaded or f.kind is not FindingKind.LOADED_HOST]
@@ -66,14 +72,14 @@ class HostLines:
 
 
 class PlainProgress:
-    """One line for each event, for logs and pipes.
+    """Lines for logs and pipes, from `with` on.
 
     Args:
         label: Begins each line, where several runs are shown; "": nothing does.
     """
 
     def __init__(self, label: str = "") -> None:
-        self._host = HostLines()
+        self._lines = EventLines()
         self._begin = f"{label}: " if label else ""
 
     def __enter__(self) -> Self:
@@ -84,32 +90,15 @@ class PlainProgress:
 
     def on(self, event: Event) -> None:
         """Print one event."""
-        if isinstance(event, AdmissionStartEvent):
-            self._write("admitting the task: running the reference, timing its baselines …")
-        elif isinstance(event, AdmissionEvent):
-            self._write(_admission_line(event.admission))
-            for warning in event.admission.warnings:
-                self._write(f"warning: {warning}")
-            for limit in event.run.spec.left_out:
-                self._write(_left_out_line(limit))
-        elif isinstance(event, VerdictEvent):
-            self._write(f"[{event.spent.archived}] {_judged_line(event)}")
-            for line in self._host.of(event):
-                self._write(line)
-        elif isinstance(event, SweepEvent):
-            self._write(_swept_line(event))
-        elif isinstance(event, LostCandidateEvent):
-            self._write(_unjudged_line(event))
-        elif isinstance(event, UnsavedSweepEvent):
-            self._write(_not_kept_line(event))
-        elif isinstance(event, SteeringEvent):
-            self._write(_steered_line(event))
-        elif isinstance(event, FleetChange):
-            self._write(_fleet_line(event))
+        number = ""
+        if isinstance(event, VerdictEvent):
+            number = f"[{event.spent.archived}] "
+        for line, _ in self._lines.of(event):
+            self._write(f"{number}{line}")
+            number = ""
 
     def _write(self, line: str) -> None:
-        sys.stderr.write(one_line(f"{self._begin}{line}") + "\n")
-        sys.stderr.flush()
+        print_text(one_line(f"{self._begin}{line}"), err=True)
 
 
 class LiveProgress:
@@ -126,9 +115,8 @@ class LiveProgress:
             console=PrintableConsole(stderr=True),
         )
         self._task = self._bar.add_task("starting", total=None, best="–", left="")
-        self._host = HostLines()
+        self._lines = EventLines()
         self._budget = Budget()
-        self._started_s = time.monotonic()
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -138,51 +126,32 @@ class LiveProgress:
         self._bar.stop()
 
     def on(self, event: Event) -> None:
-        """Move the bar and print the verdict above it."""
-        if isinstance(event, AdmissionStartEvent):
-            self._bar.update(self._task, description="admitting")
-        elif isinstance(event, AdmissionEvent):
-            self._budget = event.budget
-            self._started_s = time.monotonic()
-            self._print(_admission_line(event.admission))
-            for warning in event.admission.warnings:
-                self._print(f"warning: {warning}", "yellow")
-            for limit in event.run.spec.left_out:
-                self._print(_left_out_line(limit), "yellow")
-            self._bar.update(
-                self._task,
-                description="searching",
-                total=event.budget.evaluations,
-                completed=event.spent.evaluations,
-            )
-        elif isinstance(event, VerdictEvent):
-            colour = "green" if event.evaluation.passed else "red"
-            self._print(_judged_line(event), colour)
-            for line in self._host.of(event):
-                self._print(line, "yellow")
-            self._bar.update(
-                self._task,
-                description="re-measuring" if event.is_promotion else "searching",
-                completed=event.spent.evaluations,
-                best=_best_text(event),
-                left=time_left(self._budget, event.spent),
-            )
-        elif isinstance(event, SweepEvent):
-            self._print(_swept_line(event), "cyan")
-            self._bar.update(self._task, completed=event.spent.evaluations)
-        elif isinstance(event, LostCandidateEvent):
-            self._print(_unjudged_line(event), "yellow")
-        elif isinstance(event, UnsavedSweepEvent):
-            self._print(_not_kept_line(event), "yellow")
-        elif isinstance(event, SteeringEvent):
-            self._print(_steered_line(event), "magenta")
-        elif isinstance(event, FleetChange):
-            self._print(_fleet_line(event), "yellow")
-        elif isinstance(event, RunResult):
-            self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
-
-    def _print(self, line: str, style: str = "") -> None:
-        self._bar.console.print(one_line(line), style=style, highlight=False)
+        """Move the bar and print what there is to say above it."""
+        for line, colour in self._lines.of(event):
+            self._bar.console.print(one_line(line), style=colour, highlight=False)
+        match event:
+            case AdmissionStartEvent():
+                self._bar.update(self._task, description="admitting")
+            case AdmissionEvent():
+                self._budget = event.budget
+                self._bar.update(
+                    self._task,
+                    description="searching",
+                    total=event.budget.evaluations,
+                    completed=event.spent.evaluations,
+                )
+            case VerdictEvent():
+                self._bar.update(
+                    self._task,
+                    description="re-measuring" if event.is_promotion else "searching",
+                    completed=event.spent.evaluations,
+                    best=_best_text(event),
+                    left=time_left(self._budget, event.spent),
+                )
+            case SweepEvent():
+                self._bar.update(self._task, completed=event.spent.evaluations)
+            case RunResult():
+                self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
 
 
 def time_left(budget: Budget, spent: BudgetUse) -> str:
@@ -199,6 +168,27 @@ def time_left(budget: Budget, spent: BudgetUse) -> str:
     return f"{left_s // 60}:{left_s % 60:02d} left"
 
 
+def _start_line(event: AdmissionStartEvent) -> str:
+    """What begins, or goes on, within which limits; then what is done first."""
+    budget, run = event.budget, event.resumed
+    done = 0 if run is None else run.evaluation_count
+    limits = []
+    if budget.evaluations is not None:
+        count = counted(budget.evaluations, "evaluation")
+        again = "the leading candidates are measured again beyond that"
+        limits.append(f"at most {count} in all, {again}" if done else f"at most {count}, {again}")
+    if budget.minutes is not None:
+        limits.append(f"{budget.minutes:g} min from now")
+    if budget.cost_usd is not None:
+        limits.append(f"{budget.cost_usd:g} USD")
+    if budget.tokens is not None:
+        limits.append(f"{budget.tokens} tokens")
+    within = f" ({'; '.join(limits)})" if limits else ""
+    begin = "" if run is None else f"run {run.spec.name} goes on after {counted(done, 'verdict')}"
+    first = f"admitting {event.task.name}: running the reference, timing its baselines …"
+    return f"{begin}{within}; {first}" if begin else f"{first}{within}"
+
+
 def _admission_line(admission: Admission) -> str:
     timed = [w for w in admission.workloads if not w.held_out]
     parts = [
@@ -209,10 +199,6 @@ def _admission_line(admission: Admission) -> str:
         for w in timed
     ]
     return f"admitted on {admission.device.name}; " + "; ".join(parts)
-
-
-def _left_out_line(limit: ModelLimit) -> str:
-    return f"warning: {limit.text}: the run goes on without it"
 
 
 def _judged_line(event: VerdictEvent) -> str:
@@ -242,14 +228,6 @@ def _swept_line(event: SweepEvent) -> str:
         values = " ".join(f"{s.name}={s.value}" for s in best.configuration)
         line += f", best {duration(best.median_ns)} with {values}"
     return line
-
-
-def _unjudged_line(event: LostCandidateEvent) -> str:
-    return f"not judged, {event.candidate.digest[:8]}: {event.reason}"
-
-
-def _steered_line(event: SteeringEvent) -> str:
-    return f"steered: {steering_text(event.steering)}"
 
 
 def _fleet_line(event: FleetChange) -> str:

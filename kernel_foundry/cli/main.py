@@ -1,5 +1,6 @@
 """The `kfoundry` command: its sub-commands, loaded when called, and its exit codes."""
 
+import gc
 import importlib
 import os
 import signal
@@ -42,6 +43,7 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
+    "health": "Say whether a service is ready, for scripts and probes.",
     "fleet": "Run evaluators behind Ray Serve, on one machine or many.",
     "token": "Make, list and revoke tokens of services.",
     "mcp": "Serve a coding agent: judge kernels as its tool.",
@@ -49,7 +51,7 @@ _COMMANDS = {
     "ui": "Show runs in a browser while they go on.",
     "suite": "Optimise many tasks as one job, and report on them.",
     "export": "Write a winner as a file for your own program.",
-    "runs": "List, show, watch, report, copy, replay and delete runs.",
+    "runs": "List, show, watch, steer, report, copy, replay, rename, delete runs.",
     "clean": "Show what is kept on this machine; remove caches and leftovers.",
     "experience": "List, find, add and copy what earlier candidates taught.",
     "bench": "Measure the system itself.",
@@ -111,9 +113,9 @@ def cli() -> None:
 
     \b
     Start here:
-      kfoundry devices                                what this machine can do
-      kfoundry optimize examples/softmax.py           search with the built-in recipes
-      kfoundry runs best                              the winner of the newest run
+      kfoundry devices              what this machine can do
+      kfoundry optimize my_op.py    search for a kernel of its class Model
+      kfoundry runs best            the winner
 
     Exit codes: 0 success, 1 nothing correct was found, or a check failed, 2 bad input, 3 a needed
     part is missing, 4 `verify` could not confirm the times, 130 interrupted.
@@ -138,6 +140,8 @@ def main() -> None:
     except KernelFoundryError as error:
         print_text(f"error: {error}{_hint(error)}", err=True)
         code = exit_code(error)
+    # The interpreter would search all that a provider's SDK has made for garbage, for seconds.
+    gc.freeze()
     sys.exit(code or 0)
 
 

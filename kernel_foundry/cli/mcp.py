@@ -20,8 +20,7 @@ from kernel_foundry.sdk.services import Targets
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=".",
-    help="Folder that task files are read from and exported files written to; nothing else is.  "
-    "[default: the current folder]",
+    help="Files are read and written only below this folder.  [default: the current folder]",
 )
 @click.option(
     "--evaluations",
@@ -59,11 +58,7 @@ def command(
     seconds: float,
     usd: float,
     port: int | None,
-    evaluator_target: str,
-    archive_target: str,
-    generator_target: str,
-    store: str,
-    unsafe_no_sandbox: bool,
+    **targets: Any,
 ) -> int:
     """Serve the Model Context Protocol on standard input and output, until its client leaves.
 
@@ -84,15 +79,8 @@ def command(
             f"the server needs the MCP SDK: install kernel-foundry[agents] ({error})",
             package="mcp",
         ) from error
-    targets = Targets(
-        evaluator=evaluator_target,
-        archive=archive_target,
-        generator=generator_target,
-        store=store,
-        unsafe_no_sandbox=unsafe_no_sandbox,
-    )
     allowances = Allowances(evaluations=evaluations, seconds=seconds, usd=usd)
-    server: Any = make_server(root, targets, allowances)
+    server: Any = make_server(root, Targets(**targets), allowances)
     if port is not None:
         _serve_http(server, port)
         return 0

@@ -4,22 +4,25 @@ import contextlib
 import math
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
+from kernel_foundry.cli.live import LiveProgress, PlainProgress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.optimize_classes import run_on_classes
 from kernel_foundry.cli.options import (
+    ABOVE_ZERO,
     degenerate_option,
     device_of,
     device_option,
     json_option,
     language_of,
+    language_option,
     model_option,
     open_foundry,
     target_options,
@@ -28,7 +31,6 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGY_NAMES
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND, NEVER
@@ -42,6 +44,7 @@ from kernel_foundry.sdk.loop.progress import (
     RunResult,
     VerdictEvent,
 )
+from kernel_foundry.sdk.loop.promotion import PROMOTIONS
 from kernel_foundry.sdk.report.write import write_record_beside, write_report
 from kernel_foundry.sdk.task_file import read_task
 
@@ -68,24 +71,27 @@ class StopShare(click.ParamType[float]):
 
 @click.command()
 @click.argument("task", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--language",
-    type=click.Choice([language.value for language in Language]),
-    help="Language of the kernels.  [default: that of --device, else sycl]",
-)
+@language_option("Language of the kernels.  [default: that of --device, else sycl]")
 @device_option
 @model_option
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
-    help="Most evaluations of the run.  "
+    help="Most evaluations of the run; at its end leading candidates are measured again, up to "
+    f"{PROMOTIONS} of them, beyond that number.  "
     f"[default: {DEFAULT_EVALUATIONS}, unless --minutes or --usd is given]",
 )
 @click.option(
-    "--minutes", type=float, help="Most wall-clock minutes of the run, once its task is admitted."
+    "--minutes",
+    type=ABOVE_ZERO,
+    help="Most wall-clock minutes of the run, once its task is admitted.",
 )
-@click.option("--usd", type=float, help="Hard cap on what the models may cost.")
-@click.option("--tokens", type=int, help="Hard cap on the run's input and output tokens together.")
+@click.option("--usd", type=ABOVE_ZERO, help="Hard cap on what the models may cost.")
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    help="Hard cap on the run's input and output tokens together.",
+)
 @click.option(
     "--stop-at",
     type=StopShare(),
@@ -112,12 +118,18 @@ class StopShare(click.ParamType[float]):
     type=click.Choice(STRATEGY_NAMES),
     default=DEFAULT_STRATEGY,
     show_default=True,
-    help="How parents and directions are selected: by what earlier steps gained, by "
-    "fitness, by curiosity, at random, or not at all (best_of_n: independent seeds).",
+    help="How parents are selected. fitness: fitter elites more often; gradient: the same, and "
+    "proposals aim where earlier steps gained; sliding: as fitness, with inspirations from a finer "
+    "map; curiosity: elites whose children found a place; uniform: all elites alike; best_of_n: "
+    "no parents, only independent seeds.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of all random choices.")
 @click.option(
-    "--in-flight", default=2, show_default=True, help="Proposals being made at the same time."
+    "--in-flight",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Proposals being made at the same time.",
 )
 @click.option(
     "--without",
@@ -133,11 +145,23 @@ class StopShare(click.ParamType[float]):
     metavar="FILE|RUN",
     help="Begin with a candidate file (.md) or the elites of another run, which are judged first "
     "if they bind to TASK, or show the models code (.cu, .cpp, .h, .py), which is never run; "
-    "repeatable. A resumed run does not judge those that were left. Verified kernels of earlier "
-    "runs of like tasks come by themselves, see `experience kernels` and --without shelf.",
+    "repeatable. --resume also judges those that were not judged yet. Verified kernels of earlier "
+    "runs of similar tasks come by themselves, see `experience kernels` and --without shelf.",
 )
-@click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
-@click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
+@click.option(
+    "--build-seconds",
+    type=ABOVE_ZERO,
+    default=20.0,
+    show_default=True,
+    help="Deadline of a build.",
+)
+@click.option(
+    "--run-seconds",
+    type=ABOVE_ZERO,
+    default=10.0,
+    show_default=True,
+    help="Deadline of a checked run.",
+)
 @degenerate_option
 @json_option
 @target_options
@@ -210,12 +234,12 @@ def command(
         }
         loaded = read_task(task, admit_degenerate=admit_degenerate)
         return run_on_classes(loaded, arguments, targets, as_json=as_json)
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     if resume:
         _say_what_is_ignored(device)
-    progress: Progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
+    progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
     with open_foundry(**targets) as foundry:
-        with _saying_how_to_go_on(progress) as listener, progress:
+        with _saying_how_to_go_on(progress.on) as listener, progress:
             if resume:
                 ended = foundry.resume(
                     run_name,
@@ -228,8 +252,13 @@ def command(
                 )
             else:
                 assert task is not None
+                loaded = read_task(task, admit_degenerate=admit_degenerate)
+                if usd is not None and _cost_nothing(foundry, models):
+                    evaluations = evaluations or (None if minutes else DEFAULT_EVALUATIONS)
+                    budget = replace(budget, evaluations=evaluations)
+                    print_text("recipes cost nothing: --usd sets no limit here", err=True)
                 ended = foundry.optimize(
-                    read_task(task, admit_degenerate=admit_degenerate),
+                    loaded,
                     language=language_of(language, device),
                     device=device,
                     models=models,
@@ -245,6 +274,14 @@ def command(
                 )
         return _finish(foundry, ended, as_json=as_json)
 
+
+def _cost_nothing(foundry: Foundry, models: tuple[str, ...]) -> bool:
+    """Whether only the built-in recipes would be asked."""
+    asked = models or foundry.ask_generator(lambda g: g.list_models())[:1]
+    return set(asked) == {_RECIPES}
+
+
+_RECIPES: Final = "recipes"
 
 _KEPT: Final = {
     "language": "--language",
@@ -272,7 +309,7 @@ def _say_what_is_ignored(device: str) -> None:
 
 
 @contextlib.contextmanager
-def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
+def _saying_how_to_go_on(show: Listener) -> Iterator[Listener]:
     """Yield the listener; what ends the run early is followed by the command that goes on."""
     run, judged = "", False
 
@@ -281,7 +318,7 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
         if isinstance(event, AdmissionEvent):
             run, judged = event.run.spec.name, event.run.evaluation_count > 0
         judged |= isinstance(event, VerdictEvent)
-        progress.on(event)
+        show(event)
 
     try:
         yield listen

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rich.box import SIMPLE
-from rich.table import Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
@@ -15,11 +13,11 @@ from kernel_foundry.cli.options import open_foundry
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import CAUSES
+from kernel_foundry.cli.table import plain_table
 from kernel_foundry.domain.task import Task
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.device_classes.cross_table import CrossVerdict
 from kernel_foundry.sdk.device_classes.optimization import ClassesResult, ClassRun
-from kernel_foundry.sdk.loop.progress import Listener
 from kernel_foundry.sdk.report.write import write_record_beside, write_report
 from kernel_foundry.sdk.verdict_text import speedup_text, winner_text
 
@@ -37,14 +35,10 @@ def run_on_classes(
         targets: Of `open_foundry`.
         as_json: Print one JSON object in place of tables.
     """
-
-    def listener(label: str) -> Listener:
-        progress = PlainProgress(label)
-        progress.__enter__()  # it holds nothing
-        return progress.on
-
     with open_foundry(**targets) as foundry:
-        ended = foundry.optimize_classes(task, listener=listener, **arguments)
+        ended = foundry.optimize_classes(
+            task, listener=lambda label: PlainProgress(label).on, **arguments
+        )
         reports = _write_reports(foundry, ended)
         if as_json:
             print_json(_object(ended, reports))
@@ -79,7 +73,7 @@ def _show(ended: ClassesResult, reports: Mapping[str, str]) -> None:
     if len(labels) < 2:
         return
     console.print("cross table: speed-up of each class's winner over the baselines of each class")
-    table = Table("winner of", *(f"on {label}" for label in labels), box=SIMPLE, pad_edge=False)
+    table = plain_table("winner of", *(f"on {label}" for label in labels))
     for winner in labels:
         table.add_row(winner, *(_cell(ended, winner, on) for on in labels))
     console.print(table)

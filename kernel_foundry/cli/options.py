@@ -2,30 +2,63 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.output import print_text
 from kernel_foundry.domain.agents import permit
 from kernel_foundry.domain.device_class import CLASS_NAME, own_id
 from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import LOCAL, SPAWN, Targets
 
+ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+"""Seconds, minutes or money that has to be something."""
+
 _AT = "kernel_foundry.at"
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
 
 
-def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
+class _ServiceOption(click.Option):
+    """An option that --help-services shows, and --help does not."""
+
+    def get_help_record(self, _context: click.Context) -> tuple[str, str] | None:
+        """Return nothing for --help."""
+        return None
+
+    def service_record(self, context: click.Context) -> tuple[str, str] | None:
+        """Return the option's two columns of help."""
+        return super().get_help_record(context)
+
+
+def _show_services(context: click.Context, _option: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    options = (p for p in context.command.params if isinstance(p, _ServiceOption))
+    records = [record for option in options if (record := option.service_record(context))]
+    formatter = context.make_formatter()
+    with formatter.section("Services"):
+        formatter.write_dl(records)
+    print_text(formatter.getvalue().rstrip())
+    context.exit()
+
+
+def store_option(
+    command: Callable[..., Any], kind: type[click.Option] = click.Option
+) -> Callable[..., Any]:
     """Add --store: where the archive's store is."""
     return click.option(
         "--store",
+        cls=kind,
         default="",
         envvar="KERNEL_FOUNDRY_STORE",
         metavar="URL",
-        help="Store of the archive, such as sqlite:///runs.db or postgresql://me@host/runs.",
+        help="Store of the archive, such as sqlite:///runs.db or postgresql://me@host/runs.  "
+        "[default: runs.db in the data folder, see `kfoundry clean`]",
     )(command)
 
 
@@ -42,15 +75,16 @@ def _target(context: click.Context, option: click.Parameter, given: str) -> str:
     )
     if is_said or not address:
         return given
-    targets = Targets.at(address)
-    service = (option.name or "").removesuffix("_target")
-    return str(getattr(targets, service))
+    return str(getattr(Targets.at(address), option.name or ""))
 
 
-def at_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def at_option(
+    command: Callable[..., Any], kind: type[click.Option] = click.Option
+) -> Callable[..., Any]:
     """Add --at: one address for all services, where nothing else is said."""
     return click.option(
         "--at",
+        cls=kind,
         default="",
         envvar="KERNEL_FOUNDRY_AT",
         metavar="HOST:PORT[/APPLICATION]",
@@ -61,12 +95,14 @@ def at_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def generator_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def generator_option(
+    command: Callable[..., Any], kind: type[click.Option] = click.Option
+) -> Callable[..., Any]:
     """Add --generator and --at: where the generator is."""
-    with_address = at_option(command)
+    with_address = at_option(command, kind)
     return click.option(
         "--generator",
-        "generator_target",
+        cls=kind,
         default=LOCAL,
         show_default=True,
         envvar="KERNEL_FOUNDRY_GENERATOR",
@@ -77,19 +113,32 @@ def generator_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where the services are, and the archive's store."""
+    """Add the options that say where the services are, and the archive's store.
+
+    --help has them in one line, --help-services in full.
+    """
     for option in (
         click.option(
+            "--help-services",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_services,
+            help="Show --evaluator, --archive, --generator, --at, --store and --unsafe-no-sandbox: "
+            "where the services are and what they may do.  [default: all in this process]",
+        ),
+        click.option(
             "--unsafe-no-sandbox",
+            cls=_ServiceOption,
             is_flag=True,
             envvar="KERNEL_FOUNDRY_UNSAFE_NO_SANDBOX",
             help="Run candidates even if this host cannot sandbox them.",
         ),
-        store_option,
-        generator_option,
+        partial(store_option, kind=_ServiceOption),
+        partial(generator_option, kind=_ServiceOption),
         click.option(
             "--archive",
-            "archive_target",
+            cls=_ServiceOption,
             default=LOCAL,
             show_default=True,
             envvar="KERNEL_FOUNDRY_ARCHIVE",
@@ -99,7 +148,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--evaluator",
-            "evaluator_target",
+            cls=_ServiceOption,
             default=LOCAL,
             show_default=True,
             envvar="KERNEL_FOUNDRY_EVALUATOR",
@@ -118,9 +167,9 @@ def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--device",
         default="",
-        help="Device such as sycl:0 or cuda:1, cuda for any GPU of the host, or an evaluator's "
-        "address; for `optimize` also several classes, such as h200,sycl.  [default: any that "
-        "runs the language]",
+        help="A device such as sycl:0 or cuda:1, cuda for all GPUs of the host (each call takes "
+        "the least busy one), or an evaluator's address; for `optimize` also several classes, such "
+        "as h200,sycl.  [default: any that runs the language]",
     )(command)
 
 
@@ -149,6 +198,12 @@ def _permit_agents(
     return models
 
 
+def language_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds --language, with its help."""
+    languages = [language.value for language in Language]
+    return click.option("--language", type=click.Choice(languages), help=text)
+
+
 def degenerate_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --admit-degenerate, which `read_task` takes."""
     return click.option(
@@ -166,32 +221,12 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def open_foundry(
-    *,
-    evaluator_target: str,
-    archive_target: str,
-    generator_target: str,
-    store: str,
-    unsafe_no_sandbox: bool,
-) -> Foundry:
-    """Return a `Foundry` on the services that the target options name."""
-    return connect(
-        Targets(
-            evaluator=evaluator_target,
-            archive=archive_target,
-            generator=generator_target,
-            store=store,
-            unsafe_no_sandbox=unsafe_no_sandbox,
-        )
-    )
+def open_foundry(**targets: Any) -> Foundry:
+    """Return a `Foundry` on the services that the target options name, as `Targets` has them."""
+    return connect(Targets(**targets))
 
 
-def open_local_archive(*, store: str, generator_target: str) -> Foundry:
-    """Return a `Foundry` whose archive is in this process, on a store that is reachable here."""
-    return connect(Targets(generator=generator_target, store=store))
-
-
-def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
+def device_of(device: str, evaluator: str) -> tuple[str, str]:
     """Return (device id, evaluator target): a --device that is an address names an evaluator.
 
     "cuda:1" is a device of the evaluator, "cuda" the least busy one of the kind;
@@ -205,7 +240,7 @@ def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
     is_kind = kind in ("sycl", "cuda", "null")
     is_device = number.isdigit() or device == kind or CLASS_NAME.fullmatch(device) is not None
     if not device or (is_kind and is_device):
-        return device, evaluator_target
+        return device, evaluator
     port = device.partition("/")[0].rpartition(":")[2] if ":" in device else ""
     has_port = port.isdigit() and int(port) > 0
     is_address = device in (LOCAL, SPAWN) or device.startswith("unix:") or has_port

@@ -27,6 +27,7 @@ from kernel_foundry.cli.runs_steer import show_steering, steer_command
 from kernel_foundry.cli.runs_transfer import export_command, import_command
 from kernel_foundry.cli.runs_watch import watch
 from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats, show_sweeps
+from kernel_foundry.cli.winning_run import run_with_winner
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
@@ -61,11 +62,13 @@ command.add_command(rename_command)
 
 
 @command.command("list")
-@click.option("--mine", is_flag=True, help="Only runs of the user whose token this shows.")
+@click.option("--mine", is_flag=True, help="Only runs of your own token's user.")
 @json_option
 @target_options
 def list_runs(mine: bool, as_json: bool, **targets: Any) -> int:
     """List all runs, newest first.
+
+    Evaluations are those of candidates and those at the end, where what leads is measured again.
 
     \b
     kfoundry runs list
@@ -88,7 +91,7 @@ def _show_listed(console: PrintableConsole, run: Run) -> None:
     """Lines of one run: a table with its name as a column cuts the others in narrow terminals."""
     created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
     best = headline_text(run.best_speedup, run.best_speedup_interval)
-    counts = f"  {run.state.value:<11} {run.evaluation_count:>5} judged  {best}"
+    counts = f"  {run.state.value:<11} {run.evaluation_count:>5} evaluations  {best}"
     about = f"  {run.spec.task.name} on {run.spec.device}, {created}, {run.cost_usd:.2f} USD"
     about += f", of {run.owner}" if run.owner else ""
     console.print(one_line(run.spec.name), style="bold", highlight=False, soft_wrap=True)
@@ -173,6 +176,8 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
 def best(run: str, as_json: bool, **targets: Any) -> int:
     """Show the winner: speed-up, verdict and candidate text.
 
+    RUN defaults to the newest run in which something passed.
+
     Into a file or a pipe goes the candidate's exact text alone, which `kfoundry evaluate` reads;
     the verdict is shown on stderr then.
 
@@ -180,7 +185,7 @@ def best(run: str, as_json: bool, **targets: Any) -> int:
     kfoundry runs best > winner.md
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
-        found = foundry.ask_archive(lambda a: a.get_run(run))
+        found = run_with_winner(foundry, run)
         elite = foundry.best(found.spec.name)
     if as_json:
         print_json(best_object(found, elite))

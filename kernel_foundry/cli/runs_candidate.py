@@ -35,6 +35,10 @@ def candidate_command(candidate: str, run: str, as_json: bool, **targets: Any) -
     kfoundry runs candidate a3d2b775 > my.md         the exact text, which `evaluate` reads
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
+        is_number = len(candidate) < 8 and candidate.isdigit()
+        if is_number and not run:
+            run = foundry.ask_archive(lambda a: a.get_run("")).spec.name
+            print_text(f"evaluation {candidate} of the newest run, {run}", err=True)
         found = foundry.ask_archive(lambda a: find_candidate(a, candidate, run))
     if as_json:
         print_json({**archived_object(found), "text": render(found.candidate.source)})

@@ -25,10 +25,9 @@ def rename_command(run: str, name: str, **targets: Any) -> int:
     kfoundry runs rename softmax-20260131-140502 softmax-best
     """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
-        found = foundry.ask_archive(lambda a: a.get_run(run)).spec.name
-        _check_suites(found)
-        foundry.rename(found, name)
-    print_text(f"{found} is called {name} now", err=True)
+        _check_suites(run)
+        foundry.rename(run, name)
+    print_text(f"{run} is called {name} now", err=True)
     return 0
 
 

@@ -2,16 +2,13 @@
 
 import click
 
-from kernel_foundry.cli.options import (
-    generator_option,
-    json_option,
-    open_local_archive,
-    store_option,
-)
+from kernel_foundry.cli.options import generator_option, json_option, store_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.quantity_text import counted
+from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
+from kernel_foundry.sdk.services import Targets
 
 EXIT_DIFFERENT = 1
 
@@ -30,7 +27,7 @@ _SHOWN_CHARS = 400
 @store_option
 @generator_option
 @json_option
-def replay_command(run: str, into: str, store: str, generator_target: str, as_json: bool) -> int:
+def replay_command(run: str, into: str, store: str, generator: str, as_json: bool) -> int:
     """Make a run again without any model and any device; it must come out equal.
 
     The archive selects, drops and takes in evaluations in the recorded order, the recorded
@@ -43,7 +40,7 @@ def replay_command(run: str, into: str, store: str, generator_target: str, as_js
     kfoundry runs replay                             the newest run
     kfoundry runs replay softmax-1 --into sqlite:///again.db
     """  # noqa: D301  a backspace keeps click from joining the lines
-    with open_local_archive(store=store, generator_target=generator_target) as foundry:
+    with connect(Targets(generator=generator, store=store)) as foundry:
         outcome = foundry.ask_generator(lambda g: replay(store, run, g, into=into))
     if as_json:
         print_json(to_plain(outcome) | {"is_equal": outcome.difference is None})

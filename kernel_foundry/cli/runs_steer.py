@@ -69,7 +69,7 @@ def steer_command(run: str, action: str | None, what: str, as_json: bool, **targ
         found = foundry.ask_archive(lambda a: a.get_run(run))
         name = found.spec.name
         if asked is not None:
-            asked = foundry.steer(name, asked).steering
+            asked = foundry.steer(run, asked).steering
         events = foundry.ask_archive(lambda a: steering_events(a, name))
     if as_json:
         print_json({"run": name, **steering_object(events)})

@@ -52,7 +52,7 @@ def command(cheats: bool, folder: Path | None, device: str, as_json: bool, **tar
 
     Exit code 0 when all is well, 1 when something is not, 3 without a device.
     """  # noqa: D301  a backspace keeps click from joining the lines
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     cases = read_cases(folder) if folder else own_cases() if cheats else ()
     with open_foundry(**targets) as foundry, CaseProgress(total=len(cases)) as progress:
         found = foundry.selftest(device=device, cases=cases, listener=progress.on)

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from rich.box import SIMPLE
-from rich.table import Column, Table
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.table import plain_table, whole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
@@ -50,7 +49,7 @@ def selftest_object(found: SelfTest) -> dict[str, Any]:
 def show(console: PrintableConsole, found: SelfTest) -> None:
     """Print a self-test for people."""
     for device in found.devices:
-        table = Table("probe", "", "what happened", title=device.device, box=SIMPLE)
+        table = plain_table("probe", "", "what happened", title=device.device)
         for probe in _shortened(device.probes):
             mark = Text("passed", "green") if probe.passed else Text("FAILED", "bold red")
             table.add_row(probe.name, mark, probe.detail)
@@ -131,8 +130,7 @@ def _case_object(result: CaseResult) -> dict[str, Any]:
 
 
 def _show_cases(console: PrintableConsole, results: tuple[CaseResult, ...]) -> None:
-    name = Column("case", overflow="fold")  # it is a path: cut short it finds no file
-    table = Table(name, "outcome", "expected", "why", Column("time", no_wrap=True), box=SIMPLE)
+    table = plain_table("case", "outcome", "expected", "why", whole("time"))
     for result in results:
         outcome = result.state if result.evaluation is None else result.evaluation.outcome
         style = _STYLE[result.state]

@@ -45,7 +45,8 @@ class _ServeCommand(click.Command):
 def command(service: str, listen: str, options: tuple[str, ...]) -> int:
     """Run SERVICE until SIGTERM or Ctrl-C, then stop gracefully.
 
-    OPTIONS go to the service; `kfoundry serve evaluator --help` lists them. Health and
+    OPTIONS go to the service; `kfoundry serve evaluator --help` lists them. `all` takes --listen
+    alone; set variables such as KERNEL_FOUNDRY_TLS_CERT for all three (docs/access.md). Health and
     reflection are on, so grpcurl and other tools can look around. An address that other machines
     reach needs TLS and tokens, or --insecure: docs/access.md.
 
@@ -60,7 +61,8 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
         os.execv(sys.executable, arguments)  # the service gets our signals directly
     if options:
         raise click.UsageError(
-            "options after -- are for one service: start the three services separately"
+            f"`all` takes --listen alone, and not {options[0]}: set its variable"
+            " (docs/access.md), or start the three services separately"
         )
     return _serve_all(_addresses(listen))
 

@@ -3,13 +3,12 @@
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_show import open_results
+from kernel_foundry.cli.table import plain_table, whole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
@@ -49,10 +48,7 @@ def compare_command(before: str, after: str, as_json: bool, **targets: Any) -> i
 
 
 def _show(found: SuiteComparison, *, is_single: bool) -> None:
-    table = Table(
-        Column("task", no_wrap=True), "change", "speed-up, after over before", box=SIMPLE,
-        pad_edge=False,
-    )  # fmt: skip
+    table = plain_table(whole("task"), "change", "speed-up, after over before")
     for task in found.tasks:
         change = task.change.value + ("" if task.same_task else " (the task differs)")
         table.add_row(

@@ -66,7 +66,7 @@ def judge_command(
     """  # noqa: D301  a backspace keeps click from joining the lines
     known = read_tasks(tasks, admit_degenerate=True)
     published = read_published(kernels)
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     verdicts: dict[str, Evaluation] = {}
 
     def listen(result: EntryResult, verdict: Evaluation | None) -> None:
@@ -81,7 +81,7 @@ def judge_command(
     with ExitStack() as held:
         kept = None
         if out is not None:
-            asked = f"{device} of {targets['evaluator_target']}"
+            asked = f"{device} of {targets['evaluator']}"
             asked += ", fresh baselines" if fresh_baselines else ""
             kept = held.enter_context(closing(KeptVerdicts(out, asked)))
         foundry = held.enter_context(open_foundry(**targets))

@@ -4,13 +4,12 @@ import time
 from contextlib import closing
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.paths import suites_path
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.store.store import SuiteStore
@@ -30,16 +29,8 @@ def list_command(as_json: bool) -> int:
     if as_json:
         print_json([listed_suite_object(suite) for suite in suites])
         return 0
-    table = Table(
-        Column("suite", no_wrap=True),
-        Column("tasks", justify="right"),
-        Column("ended", justify="right"),
-        Column("refused or failed", justify="right"),
-        Column("USD", justify="right"),
-        "created",
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    figures = numbers("tasks", "ended", "refused or failed", "USD")
+    table = plain_table(whole("suite"), *figures, "created")
     for suite in suites:
         created = time.strftime("%Y-%m-%d %H:%M", time.localtime(suite.created_unix_s))
         ended = sum(entry.has_ended for entry in suite.entries)

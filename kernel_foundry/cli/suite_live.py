@@ -1,16 +1,15 @@
 """Progress of a suite on stderr: a live table on a terminal, a line for each run else."""
 
-import sys
 import time
 from collections import deque
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
-from rich.box import SIMPLE
 from rich.live import Live
-from rich.table import Column, Table
+from rich.table import Table
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.output import print_text
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
@@ -23,23 +22,6 @@ from kernel_foundry.sdk.verdict_text import headline_text
 
 _ENDED_SHOWN: Final = 12
 """Rows of runs that have ended; the older ones scroll out of the table."""
-
-
-class SuiteProgress(Protocol):
-    """Shows events while it is entered."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def on(self, event: SuiteEvent) -> None:
-        """Show one event."""
-        ...
 
 
 class _Best:
@@ -81,7 +63,7 @@ class PlainSuite:
         self._begun: set[int] = set()
 
     def __enter__(self) -> Self:
-        _write(head_text(self._suite))
+        _say(head_text(self._suite))
         return self
 
     def __exit__(self, *_exc: object) -> None:
@@ -94,7 +76,7 @@ class PlainSuite:
             return
         entry = event.entry
         if isinstance(event, WaitEvent):
-            _write(f"{entry.title}: again in {event.seconds:.0f} s: {event.reason}")
+            _say(f"{entry.title}: again in {event.seconds:.0f} s: {event.reason}")
             return
         if entry.state is EntryState.BEGUN and entry.number in self._begun:
             return  # it is tried again, which was said
@@ -111,7 +93,7 @@ class PlainSuite:
                 line += f"; more budget brought nothing: {progress.reason}"
         else:
             line += f": {progress.reason}"
-        _write(line)
+        _say(line)
 
 
 class LiveSuite:
@@ -149,16 +131,13 @@ class LiveSuite:
                 self._begun_s.setdefault(event.entry.number, time.monotonic())
 
     def _shown(self) -> Table:
-        table = Table(
-            Column("task", no_wrap=True),
+        table = plain_table(
+            whole("task"),
             "state",
             "device",
-            Column("evaluations", justify="right"),
+            *numbers("evaluations"),
             "best",
-            Column("USD", justify="right"),
-            Column("time", justify="right"),
-            box=SIMPLE,
-            pad_edge=False,
+            *numbers("USD", "time"),
             title=one_line(head_text(self._suite)),
             title_justify="left",
             caption=one_line(self._waiting),
@@ -237,6 +216,5 @@ def _usd(usd: float | None) -> str:
     return "an unknown cost" if usd is None else f"{usd:.2f} USD"
 
 
-def _write(line: str) -> None:
-    sys.stderr.write(one_line(line) + "\n")
-    sys.stderr.flush()
+def _say(line: str) -> None:
+    print_text(one_line(line), err=True)

@@ -3,13 +3,12 @@
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, target_options
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.suite_show import open_results
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.statistics.estimate_text import ratio_text, share_text
@@ -38,15 +37,8 @@ def matrix_command(names: tuple[str, ...], as_json: bool, **targets: Any) -> int
 
 
 def _show(found: SuiteMatrix) -> None:
-    table = Table(
-        Column("task", no_wrap=True),
-        *(
-            Column(f"{one.suite} ({', '.join(one.devices)})", justify="right")
-            for one in found.suites
-        ),
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    suites = (f"{one.suite} ({', '.join(one.devices)})" for one in found.suites)
+    table = plain_table(whole("task"), *numbers(*suites))
     for task in found.tasks:
         cells = ["" if not cell.counts else ratio_text(cell.speedup) for cell in task.cells]
         table.add_row(one_line(task.task), *cells)

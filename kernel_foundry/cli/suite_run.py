@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,18 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.optimize import StopShare
-from kernel_foundry.cli.options import json_option, model_option, open_foundry, target_options
+from kernel_foundry.cli.options import (
+    ABOVE_ZERO,
+    json_option,
+    language_option,
+    model_option,
+    open_foundry,
+    target_options,
+)
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.cli.suite_live import LiveSuite, PlainSuite, SuiteProgress, estimate_text
+from kernel_foundry.cli.suite_live import LiveSuite, PlainSuite, estimate_text
 from kernel_foundry.cli.suite_show import show_numbers
 from kernel_foundry.domain.archive import STRATEGY_NAMES
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
@@ -27,7 +33,7 @@ from kernel_foundry.paths import suites_path
 from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
-from kernel_foundry.sdk.services import Services
+from kernel_foundry.sdk.services import Services, Targets
 from kernel_foundry.sdk.suite.entry import EntryState, entries_of
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate, estimated, pace_of
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget, read_plan
@@ -58,11 +64,7 @@ from kernel_foundry.sdk.suite.tables import suite_object
     help="Device such as cuda:0, or cuda for all of that kind; repeatable. As many tasks are in "
     "progress as there are devices.  [default: those that run the language]",
 )
-@click.option(
-    "--language",
-    type=click.Choice([language.value for language in Language]),
-    help="Language of the kernels.  [default: that of --device, else sycl]",
-)
+@language_option("Language of the kernels.  [default: that of --device, else sycl]")
 @model_option
 @click.option(
     "--evaluations",
@@ -70,12 +72,12 @@ from kernel_foundry.sdk.suite.tables import suite_object
     help="Most evaluations of each run.  "
     f"[default: {DEFAULT_EVALUATIONS}, unless minutes or USD are given]",
 )
-@click.option("--minutes", type=float, help="Most minutes of each run.")
-@click.option("--usd", type=float, help="Most that the models of one run may cost.")
-@click.option("--tokens", type=int, help="Most tokens of each run, in and out.")
-@click.option("--total-usd", type=float, help="Most that the models of all runs may cost.")
-@click.option("--total-tokens", type=int, help="Most tokens of all runs.")
-@click.option("--total-hours", type=float, help="Most hours of the suite.")
+@click.option("--minutes", type=ABOVE_ZERO, help="Most minutes of each run.")
+@click.option("--usd", type=ABOVE_ZERO, help="Most that the models of one run may cost.")
+@click.option("--tokens", type=click.IntRange(min=1), help="Most tokens of each run, in and out.")
+@click.option("--total-usd", type=ABOVE_ZERO, help="Most that the models of all runs may cost.")
+@click.option("--total-tokens", type=click.IntRange(min=1), help="Most tokens of all runs.")
+@click.option("--total-hours", type=ABOVE_ZERO, help="Most hours of the suite.")
 @click.option("--stop-at", type=StopShare(), metavar="SHARE|never", help="As of `optimize`.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Runs of each task.  [default: 1]")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat.  [default: 0]")
@@ -106,11 +108,6 @@ def run_command(
     retry: bool,
     estimate: bool,
     as_json: bool,
-    evaluator_target: str,
-    archive_target: str,
-    generator_target: str,
-    store: str,
-    unsafe_no_sandbox: bool,
     **given: Any,
 ) -> int:
     """Optimise every task of SOURCE: a folder of task files, or a plan in YAML.
@@ -132,13 +129,7 @@ def run_command(
         raise click.UsageError("give SOURCE, or --resume to go on with a suite")
     if retry and not resume:
         raise click.UsageError("--retry needs --resume")
-    targets: dict[str, Any] = {
-        "evaluator_target": evaluator_target,
-        "archive_target": archive_target,
-        "generator_target": generator_target,
-        "store": store,
-        "unsafe_no_sandbox": unsafe_no_sandbox,
-    }
+    targets = {field.name: given.pop(field.name) for field in fields(Targets)}
     whole = {key: given.pop(f"total_{key}") for key in ("usd", "tokens", "hours")}
     with closing(SuiteStore(suites_path())) as suites, open_foundry(**targets) as foundry:
         if source is not None:
@@ -189,7 +180,7 @@ def _more(kept: WholeBudget, given: Mapping[str, Any]) -> WholeBudget:
 
 def _make(foundry: Foundry, suites: SuiteStore, suite: Suite, *, as_json: bool) -> None:
     is_live = sys.stderr.isatty() and not as_json
-    progress: SuiteProgress = LiveSuite(suite) if is_live else PlainSuite(suite)
+    progress = LiveSuite(suite) if is_live else PlainSuite(suite)
     try:
         with progress:
             foundry.with_services(lambda services: run_suite(services, suites, suite, progress.on))

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_live import clock_text, head_text
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.plain import to_json
-from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
@@ -25,9 +23,10 @@ from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
-from kernel_foundry.sdk.suite.summary import BaselineNumbers, SuiteSummary, summary_of
+from kernel_foundry.sdk.suite.summary import SuiteSummary, summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
 from kernel_foundry.sdk.verdict_text import bits_number, headline_text, trust_text
+from kernel_foundry.whole_file import writing
 
 
 def open_results(
@@ -128,14 +127,10 @@ def write_results(folder: Path, results: Sequence[EntryResult], found: dict[str,
     for baseline in dict.fromkeys(b for result in results for b in result.baselines):
         kind = baseline.replace(".", "_")
         files[f"baseline_time_{kind}.json"] = to_json(baseline_times(results, baseline)) + "\n"
-    try:
+    with writing(folder, field="out"):
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, text in files.items():
             (folder / file_name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{folder} cannot be written: {error.strerror}", field="out"
-        ) from error
     for file_name in files:
         print_text(folder / file_name)
 
@@ -144,17 +139,15 @@ def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
     """Print a suite's numbers, with a column for each baseline, and what was not counted."""
     print_text(f"solved: {share_text(summary.correctness)} of {counted(summary.tasks, 'task')}")
     if summary.baselines:
-        table = Table(
-            "over",
-            *(_baseline_column(numbers) for numbers in summary.baselines),
-            box=SIMPLE,
-            pad_edge=False,
-        )
-        means = [ratio_text(numbers.geometric_mean) for numbers in summary.baselines]
+        over = [
+            b.baseline if b.baseline != FASTEST else "fastest baseline" for b in summary.baselines
+        ]
+        table = plain_table("over", *numbers(*over))
+        means = [ratio_text(b.geometric_mean) for b in summary.baselines]
         table.add_row("geometric mean", *means)
-        table.add_row("median", *(ratio_text(numbers.median) for numbers in summary.baselines))
+        table.add_row("median", *(ratio_text(b.median) for b in summary.baselines))
         for at, p in enumerate(THRESHOLDS):
-            shares = [share_text(numbers.fast[at].share) for numbers in summary.baselines]
+            shares = [share_text(b.fast[at].share) for b in summary.baselines]
             table.add_row(f"fast_{p:g}", *shares)
         console.print(table)
     print_text(
@@ -176,23 +169,10 @@ def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
         print_text(one_line(f"not counted, since a trivial answer passes: {names}"))
 
 
-def _baseline_column(numbers: BaselineNumbers) -> Column:
-    name = "fastest baseline" if numbers.baseline == FASTEST else numbers.baseline
-    return Column(name, justify="right")
-
-
 def show_results(console: PrintableConsole, results: Sequence[EntryResult]) -> None:
     """Print a line for each run."""
-    table = Table(
-        Column("task", no_wrap=True),
-        "state",
-        Column("over the fastest baseline"),
-        Column("bits", justify="right"),
-        Column("USD", justify="right"),
-        Column("time", justify="right"),
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    figures = numbers("bits", "USD", "time")
+    table = plain_table(whole("task"), "state", "over the fastest baseline", *figures)
     for result in results:
         progress, verdict = result.entry.progress, result.verdict
         gain = one_line(progress.reason) or "–"

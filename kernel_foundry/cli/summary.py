@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Final
 
-from rich.box import SIMPLE
 from rich.columns import Columns
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.table import plain_table, whole
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
@@ -35,7 +35,7 @@ from kernel_foundry.sdk.verdict_text import (
 CAUSES: Final = {
     StopCause.EVALUATIONS: "its evaluations are used up",
     StopCause.MINUTES: "its time is used up",
-    StopCause.COST: "what models may cost is used up",
+    StopCause.COST: "its cap on dollars or tokens is used up",
     StopCause.TRAFFIC_BOUND: "the winner is near enough to the traffic bound",
     StopCause.EXHAUSTED: "no proposal was new any more",
     StopCause.STOPPED: "it was stopped: `runs steer RUN resume` takes that back",
@@ -65,7 +65,7 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
         console.print(line, soft_wrap=True, highlight=False)
     else:
         _show_winner(console, ended.winner.evaluation)
-    show_stats(console, stats)
+    console.print(_counts_text(stats))
     console.print(_spent_text(ended.spent), highlight=False)
     show_archive_map(console, elites)
     asked = ask_account(foundry, name)
@@ -73,7 +73,8 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
     use = mechanism_use(
         asked.account, stats, sweeps=ended.spent.sweeps, promotions=ended.spent.promotions
     )
-    console.print(f"how often each mechanism acted: {mechanism_text(use)}", highlight=False)
+    if use:
+        console.print(f"how often each mechanism acted: {mechanism_text(use)}", highlight=False)
     if ended.winner is not None:
         _show_method(console, ended.winner.evaluation)
     show_sweeps(console, name)
@@ -83,16 +84,15 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
         text = f"record of the winner: {record} ({verify} checks it)"
         console.print(text, soft_wrap=True, highlight=False)
     if ended.winner is not None:
-        for what, command in _next_steps(ended):
+        for what, command in _next_steps(ended, ended.winner.evaluation):
             console.print(f"{what}: {as_called(command)}", soft_wrap=True, highlight=False)
 
 
-def _next_steps(ended: RunResult) -> list[tuple[str, str]]:
+def _next_steps(ended: RunResult, winner: Evaluation) -> list[tuple[str, str]]:
     name = ended.run.spec.name
-    steps = [
-        ("its code and whole verdict", f"runs best {name}"),
-        ("a file for your own program", f"export {name}"),
-    ]
+    steps = [("its code and whole verdict", f"runs best {name}")]
+    if (winner.speedup or 0.0) > 1.0:
+        steps.append(("a file for your own program", f"export {name}"))
     more = {
         StopCause.EVALUATIONS: f"--evaluations {2 * ended.spent.evaluations}",
         StopCause.MINUTES: "--minutes 10",
@@ -116,12 +116,15 @@ def _spent_text(spent: BudgetUse) -> str:
 
 def show_stats(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print outcome counts and the archive's statistics."""
-    outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
     console.print(
-        f"{count_text(stats)}; outcomes: {outcomes or 'none'}; "
-        f"{counted(stats.elite_count, 'elite')}, coverage {stats.coverage:.0%}, "
-        f"QD score {stats.qd_score:.2f}"
+        f"{_counts_text(stats)}; {counted(stats.elite_count, 'elite')}, "
+        f"coverage {stats.coverage:.0%}, QD score {stats.qd_score:.2f}"
     )
+
+
+def _counts_text(stats: ArchiveStats) -> str:
+    outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
+    return f"{count_text(stats)}; outcomes: {outcomes or 'none'}"
 
 
 def show_sweeps(console: PrintableConsole, run: str) -> None:
@@ -136,9 +139,8 @@ def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print each island's statistics, unless there is no evaluation yet."""
     if not stats.evaluation_count or not stats.islands:
         return
-    name = Column("island", no_wrap=True)
     figures = ("elites", "QD score", "best fitness", "migrations")
-    table = Table(name, *figures, box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    table = plain_table(whole("island"), *figures, padding=(0, 1, 0, 0))
     for island in stats.islands:
         best = "–" if island.objective_max is None else f"{island.objective_max:.3f}"
         row = (str(island.elite_count), f"{island.qd_score:.2f}", best, str(island.migrations))
@@ -163,8 +165,7 @@ def show_archive_map(console: PrintableConsole, elites: tuple[Elite, ...]) -> No
 def _map_block(
     cells: dict[tuple[int, int, int], Elite], synchronization: int, best: Elite
 ) -> Table:
-    table = Table(title=f"s{synchronization}", box=SIMPLE, pad_edge=False)
-    table.add_column("")
+    table = plain_table("", title=f"s{synchronization}")
     for algorithm in range(LEVELS):
         table.add_column(f"a{algorithm}", justify="right", min_width=5, no_wrap=True)
     for memory in range(LEVELS):

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import click
@@ -86,7 +85,7 @@ def command(
     \b
     kfoundry sweep examples/softmax.py my.md --device sycl:0
     """  # noqa: D301  a backspace keeps click from joining the lines
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
     if t4_file is not None:
@@ -127,11 +126,7 @@ def _judge(
 
 
 class SweepProgress:
-    """Configurations done and the best time so far, on stderr; one line at the end of a pipe.
-
-    Args:
-        console: Where.
-    """
+    """Configurations done and the best time so far, on stderr; one line at the end of a pipe."""
 
     def __init__(self, console: PrintableConsole) -> None:
         self._console = console
@@ -152,12 +147,7 @@ class SweepProgress:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._bar.stop()
 
     def on(self, result: ConfigurationResult) -> None:

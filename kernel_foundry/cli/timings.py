@@ -1,8 +1,8 @@
 """The table of an evaluation's times, which fits a terminal of 80 columns."""
 
-from rich.box import SIMPLE
 from rich.table import Column, Table
 
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.evaluation import (
     Evaluation,
     PrecisionAudit,
@@ -25,16 +25,12 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
         evaluation: Timed.
         who: What the evaluated one is called, such as "winner".
     """
-    table = Table(
-        Column("", overflow="fold"),
-        Column("median", no_wrap=True),
+    table = plain_table(
+        "",
+        whole("median"),
         Column("n", justify="right", no_wrap=True),
-        Column("speed-up"),
-        Column("bits", justify="right"),
-        Column("traffic\nbound", justify="right"),
-        Column("arithm.\nestimate", justify="right"),
-        box=SIMPLE,
-        pad_edge=False,
+        "speed-up",
+        *numbers("bits", "traffic\nbound", "arithm.\nestimate"),
         padding=0,
         caption="n: samples; share of the traffic bound and of the arithmetic estimate",
         caption_justify="left",

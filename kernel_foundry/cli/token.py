@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.errors import InvalidArgumentError
@@ -124,6 +125,11 @@ def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
     \b
     kfoundry token list
     """  # noqa: D301  a backspace keeps click from joining the lines
+    if not tokens.exists() and tokens != tokens_path():
+        raise InvalidArgumentError(
+            f"there is no {tokens}: `{as_called('token create NAME')} --tokens {tokens}` makes it",
+            field="tokens",
+        )
     found = TokenFile(tokens).tokens()
     with closing(_usage_file(tokens, usage)) as counted:
         used = {token.name: counted.of(token.name) for token in found}

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import webbrowser
+from typing import Any
 
 import click
 
@@ -20,15 +21,7 @@ from kernel_foundry.sdk.services import Targets
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @target_options
-def command(
-    port: int,
-    opens: bool,
-    evaluator_target: str,
-    archive_target: str,
-    generator_target: str,
-    store: str,
-    unsafe_no_sandbox: bool,
-) -> int:
+def command(port: int, opens: bool, **targets: Any) -> int:
     """Show runs in a browser while they go on, until Ctrl-C; docs/ui.md.
 
     Prints the address to open, on this machine alone; it holds a secret of this session. A run may
@@ -38,15 +31,8 @@ def command(
     kfoundry ui --open                 open it at once
     kfoundry ui --port 8321            on a GPU host, over `ssh -L 8321:localhost:8321`
     """  # noqa: D301  a backspace keeps click from joining the lines
-    targets = Targets(
-        evaluator=evaluator_target,
-        archive=archive_target,
-        generator=generator_target,
-        store=store,
-        unsafe_no_sandbox=unsafe_no_sandbox,
-    )
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-        asyncio.run(_serve(targets, port, opens=opens))
+        asyncio.run(_serve(Targets(**targets), port, opens=opens))
     return 0
 
 

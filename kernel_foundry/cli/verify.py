@@ -16,12 +16,14 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.work_lines import work_lines
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, is_program, read_records
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.verdict_text import evaluation_object
+from kernel_foundry.sdk.verification.signature import KEY
 from kernel_foundry.sdk.verification.statement import CODE_OF_FILE, Agreement, Statement
 from kernel_foundry.sdk.verification.verify import Verification
 
@@ -41,6 +43,11 @@ _INCONCLUSIVE: Final = (
     "the numbers agree, the times are inconclusive: they vary too much on this machine now to "
     "confirm the record's or to contradict them. Verify it again when the machine is quiet"
 )
+_UNKNOWN_KEY: Final = (
+    "the record is intact, signed by an unknown key: whoever has that key could have written "
+    "anything into it. --key KEY says that you know whose it is; without --no-run the candidate is "
+    "judged again"
+)
 _CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, and may be another's"
 
 
@@ -52,8 +59,8 @@ _CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, a
     "keys",
     multiple=True,
     metavar="KEY",
-    help="Trust this public key, or the key with this fingerprint; repeatable.  "
-    "[default: any, and it is said whose it is]",
+    help="Trust this public key, or the key with this fingerprint (the record's own is shown; ask "
+    "its maker for theirs); repeatable.  [default: this machine's key]",
 )
 @click.option(
     "--run/--no-run",
@@ -85,7 +92,8 @@ def command(
 
     Exit code 0 when everything agrees, 1 when something does not, 2 when the file is no record,
     4 when the numbers agree and the times were not confirmed: the record is of another device,
-    or times vary too much here to tell; also when nothing differs and the file is a Python file.
+    or times vary too much here to tell; also when nothing differs and the file is a Python file,
+    or, with --no-run, its key is neither this machine's nor one of --key.
 
     \b
     kfoundry verify softmax.record.json
@@ -94,9 +102,9 @@ def command(
     kfoundry verify fast_softmax.py
     """  # noqa: D301  a backspace keeps click from joining the lines
     records = read_records(record)
-    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    device, targets["evaluator"] = device_of(device, targets["evaluator"])
     codes = []
-    with open_foundry(**targets) as foundry:
+    with work_lines(), open_foundry(**targets) as foundry:
         for found in records:
             verified = foundry.verify(found, device=device, keys=keys, runs_again=runs_again)
             if as_json:
@@ -108,7 +116,8 @@ def command(
 
 
 def _exit_code(path: Path, verified: Verification) -> int:
-    if verified.is_partial or (verified.agrees and is_program(path)):
+    is_open = verified.is_partial or verified.is_signed_by_unknown_key
+    if is_open or (verified.agrees and is_program(path)):
         return EXIT_NOT_CONFIRMED
     return 0 if verified.agrees else 1
 
@@ -124,6 +133,7 @@ def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[
         "agrees": verified.agrees and not is_program(path),
         "numbers_confirmed": verified.numbers_confirmed,
         "times_confirmed": verified.times_confirmed,
+        "signed_by_unknown_key": verified.is_signed_by_unknown_key,
         "task": record.task.name,
         "candidate": record.source.digest,
         "digest": attestation.digest,
@@ -152,7 +162,7 @@ def _show(
     _show_verdict(console, path, verified)
     statements = _statements(path, verified)
     # What a reader looks for comes first; whose key it is concerns everybody.
-    shown = [s for s in statements if s.agreement is not Agreement.AGREES or s.subject == "key"]
+    shown = [s for s in statements if s.agreement is not Agreement.AGREES or s.subject == KEY]
     others = [s for s in statements if s not in shown]
     for statement in (*shown, *others) if shows_all else shown:
         line = Text.assemble(_MARKS[statement.agreement], " ", one_line(_line(statement)))
@@ -166,6 +176,8 @@ def _show_verdict(console: PrintableConsole, path: Path, verified: Verification)
     if verified.is_partial:
         why = _INCONCLUSIVE if verified.is_inconclusive else _UNCONFIRMED
         console.print(why, style="bold yellow", soft_wrap=True)
+    elif verified.is_signed_by_unknown_key:
+        console.print(_UNKNOWN_KEY, style="bold yellow", soft_wrap=True)
     elif verified.agrees:
         is_whole = "is what was signed for" if verified.again is None else "agrees"
         if is_program(path):

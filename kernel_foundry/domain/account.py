@@ -1,4 +1,4 @@
-"""What a run took from language models, and what came of repairs and lessons."""
+"""The account of a run: its requests to language models, and the results of repairs and lessons."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from kernel_foundry.domain.finding import FindingKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpend:
-    """What one model was asked and what that cost."""
+    """The requests to one model, and their cost."""
 
     model: str
     requests: int
     """Every request sent, those that failed too."""
     retries: int
-    """Of them, those after the first of a call."""
+    """Those of the requests that repeat an earlier one of the same call."""
     prompt_tokens: int
     completion_tokens: int
     usd: float

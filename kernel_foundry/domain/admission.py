@@ -67,7 +67,7 @@ class GraphNode:
     """Positional: "%name" for another node, else a Python literal."""
     keywords: tuple[GraphKeyword, ...]
     dtype: str
-    """Of the result; empty when it is not a tensor."""
+    """Dtype of the result; empty if it is not a tensor."""
     shape: tuple[int, ...]
 
 
@@ -119,7 +119,7 @@ class Distribution(StrEnum):
     EXTREMES = "extremes"
     """Rows of masks that keep all, nothing or one, or begin or end with a run; NaN where a mask
     leaves it unread; rows of shares with zeros or with a single one, labels that a loss is to
-    ignore."""
+    ignore, places of padding."""
     NEAR_ONE = "near_one"
     """Around one, so that products of many do not vanish; of references that multiply or add up
     many."""
@@ -160,6 +160,9 @@ class Distribution(StrEnum):
     ORDERED = "ordered"
     """Rows, and columns, that rise, fall or do both in turn; integers in runs, rows of one integer
     and rows that repeat their beginning."""
+    COLUMNS = "columns"
+    """As FAR and EXTREMES, for columns in place of rows: a column has one place on the last
+    axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +171,11 @@ class ValueRange:
 
     distribution: Distribution
     factor: float
-    """What the task's tolerance is multiplied by there, at least 1."""
+    """Factor of the task's tolerance there, at least 1."""
     is_binding: bool
-    """False: a difference is reported, and no reason to refuse."""
+    """False: a difference is reported, but does not fail a candidate."""
     left_out: tuple[int, ...] = ()
-    """Indices of outputs that nobody is held to there: the reference does not define them well
+    """Indices of outputs that are not checked there: the reference does not define them well
     enough, or equal values leave a choice of them."""
 
 
@@ -189,9 +192,9 @@ class ToleranceDerivation:
     floor: float
     ceiling: float
     tf32_noise: float = 0.0
-    """What TF32 costs, where the task allows it."""
+    """Errors that TF32 causes, if the task allows it."""
     split_noise: float = 0.0
-    """What operands in two parts of bfloat16 cost, in tasks of float32."""
+    """Errors that operands in two bfloat16 parts cause, in tasks of float32."""
     tightened_by: str = ""
     """The trivial answer that the tolerance was tightened to refuse; empty: it was not."""
     workload: str = ""
@@ -216,13 +219,14 @@ class WorkloadAdmission:
     """Compulsory traffic: what is used of inputs and parameters read once, outputs written
     once."""
     traffic_bound_ns: float
-    """What moving the compulsory bytes takes at the device's measured bandwidth, without what
+    """Time to move the compulsory bytes at the device's measured bandwidth, without those that
     caches may keep; nothing is faster."""
     arithmetic_estimate_ns: float
     """The graph's FLOPs at the measured rate of the fastest unit that the tolerance admits. No
     bound: a kernel that computes less, or cheaper, beats it."""
     arithmetic_unit: str
-    """What the estimate's products run on, such as "bf16 x 3 matrix units" or "float32 FMA"."""
+    """The unit that the estimate assumes for products, such as "bf16 x 3 matrix units" or "float32
+    FMA"."""
     baselines: tuple[Baseline, ...]
     """Empty for held-out workloads."""
     reference_bytes: int = 0
@@ -233,10 +237,10 @@ class WorkloadAdmission:
     is_spare: bool = False
     """A generated one that is tried only where a plan takes none of the others."""
     tolerance_factor: float = 1.0
-    """What the task's tolerance is multiplied by there: where rows have a few elements, these may
+    """Factor of the task's tolerance there: if rows have a few elements, these may
     be alike by chance, and what cancels is inexact in an honest kernel."""
     value_ranges: tuple[ValueRange, ...] = ()
-    """What candidates are tried on besides ordinary inputs: on the smallest workload and on all
+    """Unusual values on which candidates are tried: on the smallest workload and on all
     that are timed."""
 
 
@@ -253,7 +257,7 @@ class Admission:
     """Why no money should be spent on this task; empty when admitted."""
     warnings: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
-    """What candidates are never tried with, or not held to: every verdict says so. Among the
+    """Values and sizes that candidates are never tried with, which every verdict names. Among the
     warnings too."""
     derivation: ToleranceDerivation | None = None
     """None when the task was refused before there was one."""

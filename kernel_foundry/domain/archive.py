@@ -15,7 +15,7 @@ from kernel_foundry.domain.measures import Cell, Measures
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.task import Task
 
-STRATEGY_NAMES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
+STRATEGY_NAMES: Final = ("gradient", "fitness", "sliding", "curiosity", "uniform", "best_of_n")
 """Names of the selection strategies. An archive may know others, for ablations."""
 
 DEFAULT_STRATEGY: Final = "fitness"
@@ -23,15 +23,18 @@ DEFAULT_STRATEGY: Final = "fitness"
 
 
 class AddStatus(IntEnum):
-    """What became of a candidate in the grid, in rising order."""
+    """A candidate's status in the grid, in rising order; its evaluation is stored in any case."""
 
     NOT_ADDED = 0
+    """It is not the elite of its cell."""
     IMPROVE_EXISTING = 1
+    """It replaced its cell's elite, or that elite was measured again."""
     NEW = 2
+    """It is the first elite of its cell."""
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -79,8 +82,8 @@ class LeaseHolder:
     process_start: int
     """When its process started, in clock ticks since boot; process ids are reused."""
     kernel: str
-    """Boot id of its operating system and namespace of its process id. A process with the same two
-    can see whether the holder lives. Called so in the stored format."""
+    """The operating system's kernel: its boot id, and the namespace of the process id. A process
+    with the same two can see whether the holder lives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ class Run:
     created_unix_s: float
     evaluation_count: int
     best_speedup: float | None
-    """Of the best elite; None before anything passed."""
+    """Of its winner if it has ended, else of the best elite; None before anything passed."""
     cost_usd: float
     budget: RunBudget | None = None
     """Of the last loop that worked on it; None: no loop has."""

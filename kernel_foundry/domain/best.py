@@ -1,13 +1,13 @@
 """The best of a run: one definition for archive, loop, commands, reports and SDK.
 
-Of each candidate the newest verdict counts, so that a lucky time does not outlive its second
-measurement, and only if it passed. The best is the one with the highest fitness: that is counted
-at the upper bound of its time, so no other's time is for certain below its own; with the time of
-`prepare` where that does more than layout; and below every trusted one if its verdict is
-suspect. Of equals the first one.
+Each candidate counts with its newest verdict, so that a lucky time does not outlive its second
+measurement, and only if that passed. The best is the candidate with the highest fitness; of equals
+the one that was archived first. Fitness takes a time at its upper bound, so that no other time is
+certainly shorter; it includes the time of `prepare` if that does more than layout; and a suspect
+verdict has less than every trusted one.
 
-The winner of a run that has ended is the best of what was added at its end: of those measured
-again, since the best of a whole search is a lucky one.
+The winner of a run that has ended is the best of the candidates that were measured again at its
+end, since the best of a whole search owes something to luck.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ Rank = tuple[float, int]
 
 
 def rank(fitness: float, sequence: int) -> Rank:
-    """Return a sort key: the least is the best."""
+    """Return a sort key by which the best comes first."""
     return -fitness, sequence
 
 
@@ -33,7 +33,7 @@ def best_of(archived: Iterable[ArchivedEvaluation]) -> ArchivedEvaluation | None
 
 
 def best_so_far(archived: Iterable[ArchivedEvaluation]) -> Iterator[ArchivedEvaluation | None]:
-    """Yield after each evaluation which one is the best then."""
+    """Yield, after each evaluation, the best one so far."""
     seen: dict[int, ArchivedEvaluation] = {}
     leader = Leader()
     for one in archived:
@@ -43,7 +43,7 @@ def best_so_far(archived: Iterable[ArchivedEvaluation]) -> Iterator[ArchivedEval
 
 
 class Leader:
-    """Which evaluation of a run is the best, told as they come; holds no verdicts."""
+    """Tracks the best evaluation of a run as they come; keeps ranks, not verdicts."""
 
     def __init__(self) -> None:
         self._newest: dict[str, Rank | None] = {}
@@ -70,7 +70,7 @@ class Leader:
 
 
 MOST_FINAL: Final = 64
-"""Newest evaluations among which the winner of a run stands."""
+"""Newest evaluations of a run among which its winner is looked for."""
 
 
 def winner_of(archived: Sequence[ArchivedEvaluation]) -> Elite | None:

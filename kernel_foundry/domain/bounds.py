@@ -27,6 +27,12 @@ def check_count(field: str, count: int, most: int) -> None:
         raise out_of_bounds(field, f"{count} of them, expected at most {most}")
 
 
+def check_limit(limit: int) -> None:
+    """Refuse to list less than one of something; raises as `check_number`."""
+    if limit < 1:
+        raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
+
+
 def out_of_bounds(field: str, what: str) -> InvalidArgumentError:
     """Return the error that says what is wrong with `field`."""
     return InvalidArgumentError(f"{field}: {what}", field=field)

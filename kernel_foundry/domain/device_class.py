@@ -15,7 +15,7 @@ _LONGEST_MODEL: Final = 48
 _DIGITS: Final = 8
 
 CLASS_NAME: Final = re.compile(rf"[a-z]+:[a-z0-9-]+-[0-9a-f]{{{_DIGITS}}}")
-"""What the names of classes look like, for whoever reads them from a command line."""
+"""Pattern of the names of classes on a command line."""
 
 
 def device_class(device: DeviceSpec) -> str:
@@ -57,13 +57,13 @@ def is_of_fleet(device_id: str) -> bool:
 
 
 def ways_to_ask(device: DeviceSpec) -> tuple[str, ...]:
-    """Return what a request may call the device: its id, its own id, its class, its kind."""
+    """Return the names by which a request may ask for the device: ids, class, kind."""
     names = (device.id, own_id(device.id), device_class(device), device.kind)
     return tuple(dict.fromkeys(names))
 
 
 def kept_to_class(asked: str, admitted: DeviceSpec) -> str:
-    """Return what a run asks for once its task is admitted: of a fleet, one class alone.
+    """Return the device that a run asks for once its task is admitted: of a fleet, one class.
 
     Args:
         asked: A device id, a class or a kind.

@@ -12,6 +12,7 @@ from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.kernel_time import KernelTime
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.profile import Profile
 from kernel_foundry.domain.speedup import (
@@ -62,7 +63,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelResources:
-    """What one built kernel takes, as its object code says."""
+    """The resources of one built kernel, according to its object code."""
 
     kernel: str
     registers: int
@@ -77,7 +78,7 @@ class KernelResources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What the compiler made of one source, as text for people."""
+    """One form of a source's compiled code, as text for people."""
 
     form: str
     """"ptx" or "sass"."""
@@ -86,7 +87,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectCode:
-    """What the compiler made of one source, for a program."""
+    """The object code of one source."""
 
     workloads: tuple[str, ...]
     """Names of the workloads that it is for."""
@@ -96,7 +97,7 @@ class ObjectCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileReport:
-    """What the compiler said; present once a build was tried."""
+    """The compiler's log and results; present once a build was tried."""
 
     log: str
     """Diagnostics, at most 64 KiB."""
@@ -108,9 +109,9 @@ class CompileReport:
     kernels: tuple[KernelResources, ...] = ()
     """Empty where object code does not tell (SPIR-V)."""
     listings: tuple[Listing, ...] = ()
-    """Of each source its PTX, and its machine code where a disassembler is found; on demand."""
+    """The PTX of each source, and its machine code if a disassembler is found; on demand."""
     objects: tuple[ObjectCode, ...] = ()
-    """Of each source; on demand."""
+    """The object code of each source; on demand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +205,16 @@ class Timing:
         """The median between the bounds of its 95 % interval."""
         return self.ci95_ns[0], self.median_ns, self.ci95_ns[1]
 
+    @property
+    def seen_ns(self) -> tuple[float, float]:
+        """Between which times the median was seen: of one or two samples the extremes.
+
+        Their interval agrees with nearly anything, so it tells no change.
+        """
+        if len(self.samples_ns) > 2:
+            return self.ci95_ns
+        return min(self.samples_ns), max(self.samples_ns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
@@ -221,7 +232,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadResult:
-    """What happened on one workload. `timing` is None for held-out and failed ones."""
+    """The results on one workload. `timing` is None for held-out and failed ones."""
 
     workload: str
     held_out: bool = False
@@ -238,12 +249,12 @@ class WorkloadResult:
     """Time of `prepare` for one set of weights: the median of those that it took before each timed
     call, on the weights of that call; None when the plan has none."""
     prepare_limit_ns: float | None = None
-    """What `prepare` takes at most where it is layout (`pipeline/timing/prepare_limit.py` of the
+    """Longest time of `prepare` that counts as layout (`pipeline/timing/prepare_limit.py` of the
     evaluator); beyond it every call is charged with it."""
     kernel_times: tuple[KernelTime, ...] = ()
     """In order of first use; empty for a plan that launches fewer than two kernels."""
     yardstick_ns: float | None = None
-    """What fitness compares `timing` with: the fastest baseline when the run began, though
+    """The time that fitness compares `timing` with: the fastest baseline when the run began, though
     `baselines` may have been measured again since. None when not timed."""
     yardstick_given: bool = False
     """True where `yardstick_ns` is a figure of whoever asked for the verdict, and not what this
@@ -359,7 +370,7 @@ class Evaluation:
     is_final: bool = False
     """Added at the end of a run, which takes its winner from such verdicts alone."""
     checks: tuple[Check, ...] = ()
-    """What the verdict rests on, in the order in which it was looked at."""
+    """Facts that the verdict rests on, in the order in which they were found."""
     trust: Trust = Trust.FULL
     attestation: Attestation | None = None
     """None for a candidate that did not pass."""
@@ -367,7 +378,10 @@ class Evaluation:
     """How it computes, as object code and measured bits show: "float32 by three bfloat16
     products"; empty where they do not show it."""
     profile: Profile | None = None
-    """Of the workload whose call takes longest; None: none was asked for, or it did not pass."""
+    """Profile on the workload whose call takes longest; None if none was asked for, or it
+    failed."""
+    launches: LaunchFacts | None = None
+    """Launches on the first workload; None until the plan was bound."""
 
     def __post_init__(self) -> None:
         if self.outcome is EvaluationOutcome.PASSED:

@@ -27,7 +27,7 @@ class FinishReason(StrEnum):
 
 
 class ExchangePurpose(StrEnum):
-    """What a model was asked for."""
+    """The purpose of a request to a model."""
 
     PROPOSAL = "proposal"
     META_PROMPT = "meta_prompt"
@@ -47,7 +47,7 @@ class Exchange:
     asked: str
     """The model asked; `usage.model` is the one that answered."""
     seed: int
-    """Of the run; structured models answer by it."""
+    """The run's seed, which decides the answers of structured models."""
     messages: tuple[ChatMessage, ...]
     reply: str
     finish: FinishReason

@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     EXTRACTION = "extraction"
     PLAN = "plan"
@@ -89,7 +89,7 @@ class Finding:
     """1-based line in the device code (compile errors) or the plan (plan errors)."""
     evidence: tuple[Figure, ...] = ()
     hint: str = ""
-    """What to try next; empty when there is nothing to say."""
+    """Advice on what to try next; may be empty."""
     rule: str = ""
     """Id of the policy rule that it comes from ("source.include"); empty for other findings."""
 
@@ -103,7 +103,7 @@ def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def blamed(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What a failure is put down to: the errors, or all findings when none is an error."""
+    """Return the causes of a failure: its errors, or all findings if none is an error."""
     ordered = errors_first(findings)
     return tuple(f for f in ordered if f.severity is Severity.ERROR) or ordered
 

@@ -23,8 +23,8 @@ CORRECT: Final = 0.2
 """Lower bound of a correct candidate whose verdict is trusted."""
 
 KNEE: Final = 1 / 8
-"""Speed-up below which a gain counts for less and less: nobody needs to tell apart kernels that
-are ten times slower than PyTorch."""
+"""Speed-up below which a gain counts for less and less: it does not matter which of two kernels is
+faster when both are eight times slower than PyTorch."""
 
 _FAILED: Final[Mapping[EvaluationOutcome, float]] = {
     EvaluationOutcome.EXTRACTION_FAILED: 0.0,
@@ -44,7 +44,7 @@ _MOST_OF_A_FAILURE: Final = max(_FAILED.values())
 
 
 def correct_fitness(speedup: float) -> float:
-    """Return what a correct candidate is worth.
+    """Return the fitness of a correct candidate.
 
     Args:
         speedup: Yardstick over candidate, above 0.
@@ -62,14 +62,14 @@ def ranked_speedup(fitness: float) -> float | None:
 
 
 def failure_fitness(outcome: EvaluationOutcome) -> float:
-    """Return what a candidate that ended with `outcome`, not PASSED, is worth."""
+    """Return the fitness of a candidate that ended with `outcome`, which is not PASSED."""
     return _FAILED[outcome]
 
 
 def fitness_bounds(
     evaluation: Evaluation, baselines_ns: Mapping[str, float]
 ) -> tuple[float, float]:
-    """Return what `evaluation` is worth for certain and at best.
+    """Return the certain fitness of `evaluation`, and the best that it may have.
 
     The two are its fitness at the upper and at the lower bound of the median's 95 % interval;
     they are equal for what did not pass.

@@ -1,4 +1,4 @@
-"""What the archive has learnt: transitions between cells, and the direction that they point to.
+"""Transitions between cells, and the gradient that the archive learns from them.
 
 The archive computes them: `archive_svc/search/transitions.py` and `gradient.py`.
 """
@@ -16,7 +16,7 @@ class Transition:
     """A step of the search: from a parent to an archived child."""
 
     sequence: int
-    """Of the child."""
+    """Sequence of the child."""
     island: str
     """Role of the child's island."""
     parent: str
@@ -41,7 +41,7 @@ class GradientCell:
     island: str
     """Role of the island."""
     gradient: Direction
-    """G: the weighted sum of the three parts below, normalised as the design says."""
+    """G: the weighted sum of the three parts below; 0 where the grid ends."""
     fitness: Direction
     """Expected change of fitness for a step up in each measure, as a share of the largest one in
     the grid: in [-1, 1]."""
@@ -50,6 +50,7 @@ class GradientCell:
     exploration: Direction
     """Unit vector towards empty and weak cells; zero where there is none."""
     confidence: float
-    """Weight of the transitions seen around the cell, in [0, 1): 0 without any."""
+    """n / (n + κ) for the measure with most observations, where n is the weight of the transitions
+    seen around the cell: 0 without any, below 1."""
     elite: str
     """Digest of the cell's elite; empty for an empty cell."""

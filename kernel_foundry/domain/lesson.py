@@ -54,9 +54,9 @@ class Lesson:
     """One piece of experience."""
 
     symptom: str
-    """What one sees, in one or two sentences."""
+    """The observation, in one or two sentences."""
     move: str
-    """What to do and why it helps."""
+    """The advice, and why it helps."""
     language: Language | None
     """None: all languages."""
     findings: tuple[FindingKind, ...] = ()
@@ -77,7 +77,7 @@ class Lesson:
     use_count: int = 0
     """Judged proposals that it was learnt from or shown to."""
     failure_count: int = 0
-    """Of them, those that did not pass."""
+    """Uses whose proposal did not pass."""
     id: int = 0
     """Row in the store; 0 before it is stored."""
 
@@ -95,7 +95,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonQuery:
-    """What a proposal needs lessons for."""
+    """A query for lessons that help a proposal."""
 
     language: Language
     findings: tuple[FindingKind, ...] = ()
@@ -119,12 +119,12 @@ class LessonHit:
     similarity: float
     """Cosine between query and lesson, in [-1, 1]."""
     score: float
-    """What hits are ranked by: similarity, matches and worth together."""
+    """Score by which hits are ranked: similarity, matches and worth together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedLesson:
-    """What became of a lesson that was added."""
+    """The result of adding a lesson."""
 
     lesson: Lesson
     """As stored."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_MATERIALS: Final = 8
-"""Of one run."""
+"""Most materials of one run."""
 
 LONGEST_MATERIAL: Final = 32 * 1024
 """Characters of one material's text."""
@@ -21,7 +21,7 @@ class Material:
 
 
 def material_fault(materials: tuple[Material, ...]) -> str:
-    """Return what is wrong with a run's materials; "" when nothing is."""
+    """Return the fault of a run's materials; "" if there is none."""
     if len(materials) > MOST_MATERIALS:
         return f"{len(materials)} materials, expected at most {MOST_MATERIALS}"
     longest = max((len(m.text) for m in materials), default=0)

@@ -10,7 +10,7 @@ ISLANDS: Final = "islands"
 """Islands by role, each with an expert of its own; without them there is one grid."""
 
 MIGRATION: Final = "migration"
-"""Elites that move to an island that stagnates."""
+"""Copying elites to an island that stagnates."""
 
 EXPERTS: Final = "experts"
 """A part of the prompt for each role; without them the general one writes all candidates."""

@@ -1,4 +1,4 @@
-"""What a model cannot do: asked of a generator before anything is spent on a task."""
+"""The limits of models, which a generator reports before anything is spent on a task."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class ModelLimit:
     model: str
     """As in `ProposalRequest.models`."""
     missing: str
-    """What it cannot do, such as "aten.group_norm"."""
+    """Operators that it cannot do, such as "aten.group_norm"."""
 
     @property
     def text(self) -> str:
@@ -19,5 +19,5 @@ class ModelLimit:
 
 
 def limits_text(limits: tuple[ModelLimit, ...]) -> str:
-    """Return what to say where no model is left, with the way out."""
+    """Return the message for a task that no model can do, with the way out."""
     return f"{'; '.join(limit.text for limit in limits)}: give --model, or write a kernel"

@@ -13,7 +13,7 @@ from kernel_foundry.printable import one_line, printable
 LONGEST_NAME: Final = 80
 """Characters: the width of a narrow terminal."""
 LONGEST_WORKLOAD: Final = 1000
-"""Of a workload's name, which lists its sizes."""
+"""Longest name of a workload, which lists its sizes."""
 _SHOWN: Final = 80
 
 _NO_WORD: Final = re.compile(r"\W+")
@@ -21,7 +21,7 @@ _BLANKS: Final = re.compile("[\\s\u2800]{2}|[^\\S ]|\u2800|^\\s|\\s$")
 
 
 def file_stem(name: str) -> str:
-    """Return what a file may be called for a name of whatever kind: its letters, digits and _."""
+    """Return a file name for any name: its letters and digits, "_" for the rest."""
     return _NO_WORD.sub("_", name)[:LONGEST_NAME] or "_"
 
 

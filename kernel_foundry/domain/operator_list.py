@@ -11,7 +11,7 @@ from typing import Final
 from kernel_foundry.domain.admission import Admission
 
 MOST_OPERATORS: Final = 512
-"""Of a list; what follows in a longer graph is left out."""
+"""Most operators of a list; the rest of a longer graph is left out."""
 LONGEST_OPERATOR: Final = 200
 """Characters of one text."""
 
@@ -33,7 +33,7 @@ def operator_list(admission: Admission) -> tuple[str, ...]:
 
 
 def operators_fault(operators: Sequence[str]) -> str:
-    """Return what is wrong with a run's list; "" when nothing is."""
+    """Return the fault of a run's list; "" if there is none."""
     if len(operators) > MOST_OPERATORS:
         return f"{len(operators)} operators, expected at most {MOST_OPERATORS}"
     if any(len(text) > LONGEST_OPERATOR for text in operators):

@@ -80,7 +80,7 @@ def _dump(value: Any, default: Callable[[Any], Any] | None = None) -> str:
 
 
 def _members(value: Any) -> Any:
-    """What stands for a `value` that `json` does not know, one level of it."""
+    """Return plain data for a `value` that `json` does not know, one level of it."""
     kind: Any = type(value)
     names = _field_names(kind)
     if names is not None:

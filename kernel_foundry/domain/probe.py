@@ -13,5 +13,5 @@ class Probe:
     """Area and subject: "sandbox.runner.fork", "device.copy", "timer.proportional"."""
     passed: bool
     detail: str
-    """What happened, in one sentence."""
+    """The result in one sentence."""
     figures: tuple[Figure, ...] = ()

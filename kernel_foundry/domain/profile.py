@@ -14,7 +14,7 @@ MOST_KERNELS: Final = 8
 MOST_LINES: Final = 5
 MOST_STALLS: Final = 5
 PROFILE_SECONDS: Final = 120.0
-"""What a profiler may take for a single candidate that somebody asks about."""
+"""Seconds that a profiler may take for a single candidate that a user asks about."""
 NEAR_BEST: Final = 1.1
 """A candidate has a profile if it takes at most so many times as long as the best one."""
 
@@ -34,11 +34,11 @@ class HotLine:
     line: int
     """1-based."""
     share: float
-    """Of the samples of all profiled kernels, weighted by their times."""
+    """Share of the samples of all profiled kernels, weighted by their times."""
     file: str = ""
     """Included header; empty: the candidate's device code."""
     stall: str = ""
-    """What warps mostly wait for there; empty: not told."""
+    """The commonest reason why warps wait there; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class KernelProfile:
 
     kernel: str
     time_ns: float
-    """Of all its launches in one call; 0: not told."""
+    """Time of all its launches in one call; 0: not known."""
     launches: int = 1
     """In one call; of a library's kernels, those that were profiled."""
     is_library: bool = False
@@ -62,7 +62,7 @@ class KernelProfile:
     possible_occupancy: float | None = None
     """Share that could run; None: not known."""
     occupancy_limit: str = ""
-    """What keeps more from running: "registers"; empty: nothing, or not known."""
+    """The resource that limits occupancy, such as "registers"; empty: none, or not known."""
     registers: int = 0
     """32-bit registers of a work-item; 0: not known."""
     shared_bytes: int = 0
@@ -93,7 +93,7 @@ class Profile:
     lines: tuple[HotLine, ...] = ()
     """Hottest first; empty: not sampled."""
     counters: tuple[Figure, ...] = ()
-    """Of the processor, in one call: "cycles", "instructions", "llc_misses"."""
+    """Counters of the processor in one call: "cycles", "instructions", "llc_misses"."""
 
 
 def numbers_of(profile: Profile) -> tuple[float, ...]:

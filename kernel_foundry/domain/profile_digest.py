@@ -20,7 +20,7 @@ _LINE_BYTES: Final = 64
 
 
 def digest_lines(profile: Profile, device_code: str = "") -> tuple[str, ...]:
-    """Return what a profile shows.
+    """Return the findings of a profile in words.
 
     Args:
         profile: Of a candidate; from anybody.

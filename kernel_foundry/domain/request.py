@@ -1,4 +1,4 @@
-"""What is asked of an evaluator and of a generator, and what a generator answers."""
+"""Requests to an evaluator and a generator, and a generator's answers."""
 
 from dataclasses import dataclass
 
@@ -24,11 +24,11 @@ class EvaluationLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yardstick:
-    """What fitness compares the times of one workload with."""
+    """The time that fitness compares the times of one workload with."""
 
     workload: str
     time_ns: float
-    """Of the fastest baseline when the run began."""
+    """Median of the fastest baseline when the run began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +55,15 @@ class EvaluationRequest:
     build_only: bool = False
     """Stop before the first launch: outcome BUILT, with resources and measures."""
     architecture: str = ""
-    """What to build for, such as "sm_90"; only with `build_only`, and then no device is needed.
+    """Architecture to build for, such as "sm_90"; only with `build_only`, which needs no device.
     Empty: the device's own."""
     with_listings: bool = False
     """Give what the compiler made as text, too."""
     seeds: tuple[WorkloadSeeds, ...] = ()
     """Draw from these, to run a record again; workloads that are not named get secret ones."""
     yardsticks: tuple[Yardstick, ...] = ()
-    """Of the run, so that all its candidates compare although baselines are measured again;
-    workloads that are not named have their fastest baseline of now."""
+    """The run's yardsticks, so that all its candidates compare although baselines are measured
+    again; workloads that are not named have their fastest baseline of now."""
     sanitize: bool = False
     """Run the vendor's sanitizers over the kernels; what they find refuses the candidate. Takes
     seconds; where there are none the check is skipped and says why."""
@@ -108,7 +108,7 @@ class ProposalRequest:
     seed: int
     caps: BudgetCaps = BudgetCaps()
     spent_usd: float = 0.0
-    """What the run has spent so far, all models."""
+    """The run's spending so far, over all models."""
     spent_tokens: int = 0
     without: tuple[str, ...] = ()
     """Mechanisms of `kernel_foundry.domain.mechanisms` that are switched off."""
@@ -130,7 +130,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalOutcome:
-    """What became of a proposal: the verdict that was added to the archive."""
+    """The outcome of a proposal: the verdict that was added to the archive."""
 
     run: str
     selection: int

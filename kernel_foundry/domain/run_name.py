@@ -13,6 +13,18 @@ def is_run_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def check_run_named(text: str, field: str) -> None:
+    """Refuse "" where a run is changed: it names the newest run only for what reads.
+
+    Raises:
+        InvalidArgumentError: it says which field names the run.
+    """
+    if not text:
+        raise InvalidArgumentError(
+            f"{field} is empty: what changes a run has to name it", field=field
+        )
+
+
 def check_run_name(text: str, field: str = "name") -> None:
     """Refuse what no run may be called.
 

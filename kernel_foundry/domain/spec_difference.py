@@ -1,4 +1,4 @@
-"""What differs between a run in the store and one that is asked for under its name."""
+"""The differences between a stored run and one that is asked for under its name."""
 
 from dataclasses import fields
 from typing import Any, Final

@@ -22,7 +22,7 @@ _VALUE: Final = re.compile(r"(?<![\w=])(\w++)=(\w++)(?!=)")
 
 
 class SteeringAction(StrEnum):
-    """What is asked."""
+    """The kind of a steering action."""
 
     PAUSE = "pause"
     """Begin nothing new; what is under way is finished."""
@@ -48,17 +48,17 @@ class Steering:
 
     action: SteeringAction
     text: str = ""
-    """Of HINT, at most `LONGEST_HINT` characters; of BAN and RELEASE the trick, at most
+    """The text of HINT, at most `LONGEST_HINT` characters; the trick of BAN and RELEASE, at most
     `LONGEST_TRICK`, written as `one_spaced` does."""
     cell: Measures | None = None
-    """Of PIN, of BAN and of RELEASE; these two have a trick in its place."""
+    """The cell of PIN, BAN or RELEASE; the latter two may have a trick in its place."""
     source: KernelSource | None = None
-    """Of INJECT."""
+    """The candidate of INJECT."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteeringEvent:
-    """What was asked, and when."""
+    """A steering action, and when it was asked for."""
 
     sequence: int
     """1-based position among the run's steering events."""
@@ -69,11 +69,11 @@ class SteeringEvent:
 
 
 class SteeringState:
-    """What is in force after some events."""
+    """The steering that is in force after some events."""
 
     def __init__(self, events: Iterable[SteeringEvent] = ()) -> None:
         self.sequence = 0
-        """Of the last event."""
+        """Sequence of the last event."""
         self.is_paused = False
         self.is_stopped = False
         self.hint = ""
@@ -126,7 +126,7 @@ class SteeringState:
 
 
 def hinted_values(hint: str) -> dict[str, str]:
-    """Return what a hint says as NAME=VALUE: genes for recipes, TUNE values for sweeps."""
+    """Return the NAME=VALUE pairs of a hint: genes for recipes, TUNE values for sweeps."""
     return dict(_VALUE.findall(hint))
 
 
@@ -143,7 +143,7 @@ _WITH_TRICK: Final = (SteeringAction.BAN, SteeringAction.RELEASE)
 
 
 def steering_fault(steering: Steering, language: Language) -> str:
-    """Return what is wrong with what is asked of a run in `language`; "" when nothing is."""
+    """Return the fault of an action on a run in `language`; "" if there is none."""
     action, text, source = steering.action, steering.text, steering.source
     if len(text) > LONGEST_HINT:
         return f"a hint of {len(text)} characters, expected at most {LONGEST_HINT}"

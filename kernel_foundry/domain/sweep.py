@@ -53,7 +53,8 @@ class SweepRequest:
     limits: EvaluationLimits = EvaluationLimits()  # noqa: RUF009  frozen, a plain value
     """Deadlines of each configuration; `timing_seconds` bounds all its blocks of samples."""
     order: tuple[Configuration, ...] = ()
-    """What to try first, behind the default; those that the candidate lacks are passed over."""
+    """Configurations to try first, after the default; those that the candidate lacks are
+    skipped."""
     max_configurations: int = 1024
     """Most configurations to try; of a larger space an even choice is taken."""
     seconds: float = 600.0
@@ -67,7 +68,7 @@ class ConfigurationTimes:
     """Where the time of one configuration went."""
 
     compile_ms: float = 0.0
-    """Of the build; 0 when its object came from the cache."""
+    """Time of the build; 0 if its object came from the cache."""
     load_ms: float = 0.0
     """Loading the object code and binding the plan."""
     verification_ms: float = 0.0
@@ -90,7 +91,7 @@ class ConfigurationTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationResult:
-    """What became of one configuration."""
+    """The result of one configuration."""
 
     configuration: tuple[Setting, ...]
     """A value for every TUNE name; empty when the text could not be read or has none."""
@@ -131,6 +132,11 @@ class ConfigurationResult:
         lower = self._mean([t.timing.ci95_ns[0] for t in self.timings])
         upper = self._mean([t.timing.ci95_ns[1] for t in self.timings])
         return None if lower is None or upper is None else (lower, upper)
+
+    @property
+    def least_seen_ns(self) -> float | None:
+        """The same of the least that medians were seen at, as `Timing.seen_ns`."""
+        return self._mean([t.timing.seen_ns[0] for t in self.timings])
 
     def _mean(self, values_ns: list[float]) -> float | None:
         weights = [t.weight for t in self.timings]

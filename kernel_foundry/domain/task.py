@@ -21,7 +21,7 @@ WIDER_THAN_TASK: Final = (
 
 CHECK_ALONE: Final = (
     "without a comparison there has to be a check of the task's own, and neither tolerance nor"
-    " least_bits, which nothing would be held to"
+    " least_bits, which nothing would be checked against"
 )
 
 
@@ -42,14 +42,14 @@ class Tolerance:
     atol: float
     """Absolute part, in units of the scale of the element's row (1 where given by hand)."""
     output_shares: tuple[float, ...] = field(default=(), repr=False)
-    """What each output is held to, as a share of the above, from 0 (to the last bit) to 1; empty:
-    all of it. No part of a task's digest: tasks do not give any."""
+    """The tolerance of each output, as a share of the above, from 0 (to the last bit) to 1; empty:
+    all of it. It is not part of a task's digest: tasks do not give it."""
     matched: float = field(default=1.0, repr=False)
     """Share of an output's elements that have to be within the bound; the others may be any
     finite numbers."""
 
     def of(self, output: int) -> Self:
-        """Return what one output is held to."""
+        """Return the tolerance of one output."""
         share = self.output_shares[output] if self.output_shares else 1.0
         return replace(self, rtol=share * self.rtol, atol=share * self.atol, output_shares=())
 
@@ -62,7 +62,7 @@ class Tolerance:
         return self.rtol <= other.rtol and self.atol <= other.atol and self.matched >= other.matched
 
     def is_exact(self, output: int) -> bool:
-        """Return whether an output is held to the last bit."""
+        """Return whether an output has to be equal to the last bit."""
         return bool(self.output_shares) and self.output_shares[output] == 0.0
 
 
@@ -120,7 +120,7 @@ class Workload:
     weight: float = field(default=1.0, repr=False)
     """How much its speed-up counts in that of the task, beside the weights of the others."""
     tolerance: Tolerance | None = field(default=None, repr=False)
-    """What its outputs are held to, within the task's own tolerance; None: the task's."""
+    """Tolerance of its outputs, within the task's own tolerance; None: the task's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class Task:
     tolerance: Tolerance | None = None
     """None: derived at admission."""
     precision: Precision | None = None
-    """What inputs and weights are cast to; None: they stay as the file has them."""
+    """Format that inputs and weights are cast to; None: they stay as the file has them."""
     training: bool = True
     library_ops: tuple[str, ...] = ()
     """Library calls that a plan may make; empty: those of the kind that the reference makes;
@@ -169,7 +169,7 @@ class Task:
                 raise ValueError(f"task {self.name}: {workload.name}: {WIDER_THAN_TASK}")
 
     def tolerance_of(self, workload: str, admitted: Tolerance) -> Tolerance:
-        """Return what outputs of a workload are held to; `admitted` is that of the admission."""
+        """Return the tolerance of a workload's outputs; `admitted` is that of the admission."""
         own = next((w.tolerance for w in self.workloads if w.name == workload), None)
         return admitted if own is None else replace(own, output_shares=admitted.output_shares)
 

@@ -15,9 +15,9 @@ LONGEST_INSTRUCTIONS: Final = 1 << 16
 """Characters."""
 MOST_WORKLOADS: Final = 256
 LARGEST_SIZE: Final = 1 << 40
-"""Of a constant that a workload overrides."""
+"""Largest value of a constant that a workload overrides."""
 LARGEST_WEIGHT: Final = 1e6
-"""Of a workload; the smallest is one over it."""
+"""Largest weight of a workload; the smallest is one over it."""
 LEAST_MATCHED: Final = 0.5
 """Share of an output's elements that have to be within the tolerance."""
 MOST_BITS: Final = 24

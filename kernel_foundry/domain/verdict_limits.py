@@ -1,4 +1,4 @@
-"""What must hold for a verdict before anybody stores it, learns from it or goes on from it.
+"""Checks of a verdict before anybody stores it, learns from it or goes on from it.
 
 One check for every door: what is added to an archive, read from a file of a run, reported to a
 generator, shown to it as a parent, or taken up by a loop.
@@ -24,7 +24,7 @@ MOST_NS: Final = 1e15
 """Eleven days. A time beyond these was never measured, and its speed-ups overflow."""
 
 MOST_FITNESS: Final = correct_fitness(MOST_NS / LEAST_NS)
-"""What the longest baseline over the shortest call is worth, about 44."""
+"""Fitness of the longest baseline over the shortest call, about 44."""
 
 MOST_CONFIGURATIONS: Final = 1 << 16
 """Configurations of one sweep."""

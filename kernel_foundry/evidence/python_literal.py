@@ -12,7 +12,7 @@ from typing import Final
 NAME: Final = "EVIDENCE"
 """Of the literal: texts, each a record's JSON, compressed, in base 85."""
 _MOST_BYTES: Final = 64 << 20
-"""Of all records together, unpacked."""
+"""Most bytes of all records together, unpacked."""
 _MOST_RECORDS: Final = 64
 
 _BEGIN: Final = re.compile(rb"^%b[ \t]*=[ \t]*\(" % NAME.encode(), re.MULTILINE)

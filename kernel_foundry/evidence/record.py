@@ -24,12 +24,13 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.canonical import canonical_json
 from kernel_foundry.evidence.python_literal import records_in
 from kernel_foundry.shown_value import shown
+from kernel_foundry.whole_file import writing
 
 FORMAT: Final = "kernel-foundry-evidence-1"
 
 _MEMBERS: Final = ("format", "task", "candidate", "evaluation")
 _UNDIGESTED: Final = ("digest", "signature")
-"""What an attestation says of the digested rest."""
+"""Members of an attestation that its digest does not cover."""
 _MAX_FILE_BYTES: Final = 64 << 20
 """A record has some ten kilobytes; listings of machine code make it larger."""
 
@@ -60,7 +61,7 @@ class EvidenceRecord:
         return hashlib.sha256(canonical_json(self.digested())).hexdigest()
 
     def digested(self) -> dict[str, Any]:
-        """Return what a signature covers: all but digest and signature themselves."""
+        """Return the part that a signature covers: all but digest and signature themselves."""
         plain = self.to_plain()
         for name in _UNDIGESTED:
             del plain["evaluation"]["attestation"][name]
@@ -100,13 +101,9 @@ def write_record(record: EvidenceRecord, path: Path) -> None:
         InvalidArgumentError: it cannot be written there.
     """
     text = json.dumps(record.to_plain(), ensure_ascii=False, allow_nan=False, indent=1)
-    try:
+    with writing(f"the record {path}", field="path"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"the record {path} cannot be written: {error.strerror}", field="path"
-        ) from error
 
 
 def is_program(path: Path) -> bool:
@@ -131,10 +128,17 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
         )
     except OSError as error:
         raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
+    except json.JSONDecodeError as error:
+        raise InvalidArgumentError(
+            f"{path} is neither an exported file nor a record: it is no JSON. `kfoundry evaluate"
+            " --record` and `kfoundry runs record` write records; `kfoundry evaluate`"
+            " judges candidates",
+            field="path",
+        ) from error
     except (ValueError, RecursionError, OverflowError, MemoryError) as error:
         raise InvalidArgumentError(
             f"{path} is neither an exported file nor a record: {error}", field="path"
-        ) from (error)
+        ) from error
 
 
 def _unsigned(evaluation: Evaluation) -> InvalidArgumentError:

@@ -1,4 +1,4 @@
-"""What parsers, plans and prompts need to know about a kernel language."""
+"""The definition of a kernel language, for parsers, plans and prompts."""
 
 import re
 from collections import defaultdict
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_BLOCKS: Final = ("rows", "product", "attention", "convolution", "linear_example")
+_BLOCKS: Final = (
+    *("rows", "product", "mma_product", "attention", "convolution", "linear_example"),
+)
 
 Extent = tuple[int, int, int]
 """Sizes in x, y and z, x fastest."""
@@ -21,7 +23,7 @@ class KernelLanguage:
     title: str
     """Its name in prompts and messages, such as "CUDA C++"."""
     words: tuple[str, ...]
-    """What may be behind the fence of a block in it, lower case; `name`, among them, is written."""
+    """Words that may follow the fence of a block, in lower case; our own texts use `name`."""
     mark: re.Pattern[str]
     """Found in text of this language, and in that of no other."""
     texts: Path
@@ -37,9 +39,9 @@ class KernelLanguage:
     """Found in the declaration of a kernel. Its group, where it has one, is the number of the
     kernel's dimensions, or a name that stands for it."""
     kernel_dimensions: int | None
-    """Of every kernel; None where each declaration says it."""
+    """Dimensions of every kernel; None if each declaration says it."""
     kernel_form: str
-    """What is written between `extern "C"` and a kernel's name."""
+    """The text between `extern "C"` and a kernel's name."""
 
     max_grid: Extent | None = None
     """In work-groups; None: any."""
@@ -48,11 +50,11 @@ class KernelLanguage:
     max_items: int | None = None
     """Work-items of a launch; None: any number."""
     without_shared_bytes: str = ""
-    """What to do instead of giving a launch's shared bytes; empty: they can be given."""
+    """The alternative to giving a launch's shared bytes; empty: they can be given."""
     without_cooperative: str = ""
-    """What to do instead of a cooperative launch; empty: there are such launches."""
+    """The alternative to a cooperative launch; empty: there are such launches."""
     without_local: str = ""
-    """What to do instead of `local(...)`; empty: kernels take local accessors."""
+    """The alternative to `local(...)`; empty: kernels take local accessors."""
 
     def text(self, name: str) -> str:
         """Return a text of its folder without blanks around it; "" where there is none."""

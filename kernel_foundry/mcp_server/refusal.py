@@ -1,7 +1,8 @@
 """Our errors as the protocol has them: in words for the agent, printable, of bounded size."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -39,42 +40,19 @@ _EXPECTED: Final = {
 
 
 @contextmanager
-def tool_refusals() -> Iterator[None]:
-    """Make our errors a tool's.
-
-    Raises:
-        ToolError: in place of a `KernelFoundryError`.
-    """
+def _refusals(of_protocol: Callable[[str], Exception]) -> Iterator[None]:
     try:
         yield
     except KernelFoundryError as error:
-        raise ToolError(_words(error)) from error
+        raise of_protocol(printable(str(error))[:_LONGEST_ERROR]) from error
 
 
-@contextmanager
-def resource_refusals() -> Iterator[None]:
-    """Make our errors a resource's.
-
-    Raises:
-        ResourceError: in place of a `KernelFoundryError`.
-    """
-    try:
-        yield
-    except KernelFoundryError as error:
-        raise ResourceError(_words(error)) from error
-
-
-@contextmanager
-def prompt_refusals() -> Iterator[None]:
-    """Make our errors those of a prompt's arguments.
-
-    Raises:
-        MCPError: in place of a `KernelFoundryError`.
-    """
-    try:
-        yield
-    except KernelFoundryError as error:
-        raise MCPError(INVALID_PARAMS, _words(error)) from error
+tool_refusals: Final = partial(_refusals, ToolError)
+"""Makes our errors a tool's: raises `ToolError` in place of a `KernelFoundryError`."""
+resource_refusals: Final = partial(_refusals, ResourceError)
+"""The same for a resource, with `ResourceError`."""
+prompt_refusals: Final = partial(_refusals, partial(MCPError, INVALID_PARAMS))
+"""The same for the arguments of a prompt, with `MCPError`."""
 
 
 def refused_arguments(tool: str, error: ValidationError) -> str:
@@ -87,7 +65,3 @@ def _fault(found: Any) -> str:
     where = ".".join(str(part) for part in found["loc"])
     words = _EXPECTED.get(found["type"])
     return f"{where}: {words.format_map(found.get('ctx', {})) if words else found['msg']}"
-
-
-def _words(error: KernelFoundryError) -> str:
-    return printable(str(error))[:_LONGEST_ERROR]

@@ -119,9 +119,11 @@ class RecordCheck(Answer):
     candidate: str
     """Digest."""
     agrees: bool
-    """False, too, of an exported file: its code may be another's."""
+    """False, too, of an exported file, whose code may be another's, and of an unknown key."""
     numbers_confirmed: bool
     times_confirmed: bool
+    signed_by_unknown_key: bool
+    """Whether the record is intact, was not judged again, and its key is of nobody known here."""
     statements: list[StatementAnswer]
 
 
@@ -232,6 +234,7 @@ def record_check(
         agrees=verified.agrees and not is_in_program,
         numbers_confirmed=verified.numbers_confirmed,
         times_confirmed=verified.times_confirmed,
+        signed_by_unknown_key=verified.is_signed_by_unknown_key,
         statements=[
             StatementAnswer(
                 subject=shown(s.subject),

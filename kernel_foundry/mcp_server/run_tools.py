@@ -197,7 +197,7 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             def work(foundry: Foundry) -> SteeringAnswer:
                 name = foundry.ask_archive(lambda a: a.get_run(run)).spec.name
                 _require_own(parts, allowance, name)
-                foundry.steer(name, asked)
+                foundry.steer(run, asked)
                 events = foundry.ask_archive(lambda a: steering_events(a, name))
                 return steering_answer(foundry.ask_archive(lambda a: a.get_run(name)), events)
 

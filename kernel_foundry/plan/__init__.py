@@ -4,7 +4,7 @@ A plan says which kernels run on which tensors, with which grid. Its text is hos
 it is parsed with `ast`, interpreted here within bounds, and never executed by Python.
 """
 
-from kernel_foundry.plan.allowed_library import NO_LIBRARY, allowed_library_ops
+from kernel_foundry.plan.allowed_library import NO_LIBRARY, allowed_library_ops, check_library_ops
 from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.candidate_text import (
     ExtractionError,
@@ -80,6 +80,7 @@ __all__ = [
     "TuneValue",
     "allowed_library_ops",
     "bind",
+    "check_library_ops",
     "chosen_values",
     "configurations",
     "constants",

@@ -8,7 +8,9 @@ from typing import Final
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.library import LIBRARY_OPS
+from kernel_foundry.shown_value import shown
 
 NO_LIBRARY: Final = "none"
 """As the only name in `Task.library_ops`: no calls at all."""
@@ -27,6 +29,21 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(_PRODUCTS, _PRODUCTS),
 }
 """Operators of references that are, or are made of, library calls of another name too."""
+
+
+def check_library_ops(task: Task) -> None:
+    """Refuse a task that allows an unknown library call.
+
+    Raises:
+        InvalidArgumentError: it says which, and which there are.
+    """
+    for name in task.library_ops:
+        if name not in (NO_LIBRARY, *LIBRARY_OPS):
+            raise InvalidArgumentError(
+                f"task.library_ops: unknown {shown(name)}; known are {', '.join(LIBRARY_OPS)}, and"
+                f" {NO_LIBRARY} alone",
+                field="task.library_ops",
+            )
 
 
 def allowed_library_ops(task: Task, admission: Admission | None) -> tuple[str, ...]:

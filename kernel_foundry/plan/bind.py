@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kernel_foundry.closest_name import likely
 from kernel_foundry.languages import language_named
 from kernel_foundry.plan.configuration import Configuration, evaluate_constants
 from kernel_foundry.plan.errors import bind_error, limit_error, short
@@ -107,10 +108,10 @@ def _launch_arguments(
 def _entry(function: PlanFunction, name: str, names: NameTable) -> TensorName | ScalarName:
     entry = names.lookup(name)
     if entry is None:
-        known = ", ".join(names.all_names)
+        meant = short(likely(name, names.all_names), 600)
         raise bind_error(
-            f"{function.name} has the parameter {short(name)!r}, which the task does not have; it "
-            f"has {short(known, 600)}",
+            f"{function.name} has the parameter {short(name)!r}, which the task does not have"
+            f"{meant}",
             function.line,
         )
     return entry

@@ -151,7 +151,7 @@ def _evaluate(
         undecided.add("device")
     scope = interpreter.table_scope()
     found: dict[str, TuneValue] = {}
-    for expression in _in_order(plan):
+    for expression in in_order(plan):
         used = _used_names(expression)
         is_open = bool(used & undecided) or (names is None and not used <= set(shared))
         if is_open and not decide_all:
@@ -166,8 +166,8 @@ def _evaluate(
     return found
 
 
-def _in_order(plan: Plan) -> tuple[Expression, ...]:
-    """WHERE and CONST in order of evaluation.
+def in_order(plan: Plan) -> tuple[Expression, ...]:
+    """Return WHERE and CONST in order of evaluation.
 
     Conditions on TUNE alone come first: they keep CONST from being evaluated where not meant.
     """

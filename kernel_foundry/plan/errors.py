@@ -1,4 +1,4 @@
-"""What can be wrong with a launch plan.
+"""The errors of launch plans.
 
 A plan is written by a model, so these exceptions are caught at the stage border and become an
 outcome. The evaluator's outcomes are in `domain/evaluation.py`.

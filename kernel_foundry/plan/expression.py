@@ -11,6 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kernel_foundry.closest_name import likely
 from kernel_foundry.plan import arithmetic
 from kernel_foundry.plan.dtypes import canonical_dtype
 from kernel_foundry.plan.errors import PlanError, bind_error, limit_error, policy_error, short
@@ -46,7 +47,7 @@ class StepLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameScope:
-    """What names mean in one function: its locals first, then what all functions see."""
+    """The values of names in one function: its locals first, then the names of all functions."""
 
     shared: Mapping[str, Value]
     """TUNE, CONST and top-level constants."""
@@ -163,7 +164,7 @@ class ExpressionEvaluator(abc.ABC):
             known += scope.names.all_names
         elif self.names is not None and self.names.lookup(name) is not None:
             return f"{short(name)!r} must be listed as a parameter to be used"
-        return f"there is no name {short(name)!r} here; known are {short(', '.join(known), 400)}"
+        return f"there is no name {short(name)!r} here{short(likely(name, known), 400)}"
 
     def _compare(self, node: ast.Compare, scope: NameScope) -> bool:
         left = self.evaluate(node.left, scope)
@@ -235,9 +236,9 @@ class ExpressionEvaluator(abc.ABC):
             raise bind_error("params is not known here")
         entry = self.names.parameter(path)
         if entry is None:
-            paths = ", ".join(t.path for t in self.names.tensors if t.role in _PARAMETER_ROLES)
+            paths = [t.path for t in self.names.tensors if t.role in _PARAMETER_ROLES]
             raise bind_error(
-                f"there is no parameter {short(path)!r}; known are {short(paths or 'none', 400)}"
+                f"there is no parameter {short(path)!r}{short(likely(path, paths), 400)}"
             )
         return table_value(entry)
 

@@ -1,4 +1,4 @@
-"""What a plan is bound to, from what admission says: the name table and the device's limits."""
+"""Makes from an admission the name table and the device limits that a plan is bound to."""
 
 import ast
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def name_table(tensors: Iterable[NamedTensor], scalars: Iterable[NamedScalar] = 
 
 
 def device_limits(device: DeviceSpec) -> DeviceLimits:
-    """Return what a plan may ask about a device, and what bounds its launches."""
+    """Return the device's facts that a plan may read, and the limits of its launches."""
     return DeviceLimits(
         compute_units=device.compute_units,
         sub_group_size=device.sub_group_size,

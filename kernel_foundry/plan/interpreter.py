@@ -77,13 +77,8 @@ class Interpreter(ExpressionEvaluator):
         """
         scope = NameScope(shared=self._shared, local=dict(arguments))
         self._run(function, scope)
-        assigned = {
-            node.id
-            for statement in function.body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        return {name: value for name, value in scope.local.items() if name in assigned}
+        kept = function.assigned
+        return {name: value for name, value in scope.local.items() if name in kept}
 
     def _run(self, function: PlanFunction, scope: NameScope) -> Value:
         is_entry = function is self._plan.launch or function is self._plan.prepare

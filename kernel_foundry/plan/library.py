@@ -49,7 +49,7 @@ class CheckedCall:
     given: tuple[tuple[str, Value], ...]
     """Parameters that the plan gives, in torch's order."""
     shape: Shape
-    """Of the contiguous result."""
+    """Shape of the contiguous result."""
     dtype: str
     out: PlanTensor | None
     """Where the result goes, when the plan says so."""

@@ -34,7 +34,7 @@ SCRATCH_SHARE: Final = 4
 """Scratch may hold a quarter of the device's memory (the divisor)."""
 
 PREPARED_SHARE: Final = 1.25
-"""What `prepare` hands on may hold this many times the bytes that it reads: room for padding and
+"""Results of `prepare` may have this many times the bytes that it reads: room for padding and
 for a layout, none for tables of results."""
 
 MAX_TUPLE_WEIGHT: Final = 256

@@ -95,7 +95,7 @@ class NameTable:
         return (*tensors, *(scalar.name for scalar in self._sorted_scalars()))
 
     def lookup(self, name: str) -> TensorName | ScalarName | None:
-        """Return what `name` stands for; `out` and `out0` are one when there is one output."""
+        """Return the entry of `name`; `out` and `out0` are the same if there is one output."""
         entries: tuple[TensorName | ScalarName, ...] = (*self.tensors, *self.scalars)
         for entry in entries:
             if entry.name == name:

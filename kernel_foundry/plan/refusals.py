@@ -1,4 +1,4 @@
-"""What the launch-plan language does not have, and what to write instead.
+"""Messages for what the launch-plan language lacks, with what to write instead.
 
 One message for each construct of Python. The tree is walked in `syntax.py`.
 """

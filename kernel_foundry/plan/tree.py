@@ -46,6 +46,14 @@ class PlanFunction:
     """Checked: holds only what the language has."""
     line: int
 
+    @property
+    def assigned(self) -> frozenset[str]:
+        """Names that it assigns."""
+        nodes = (node for statement in self.body for node in ast.walk(statement))
+        return frozenset(
+            n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:

@@ -56,7 +56,7 @@ class LocalMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceLimits:
-    """What a plan may ask about the device, and what bounds its launches."""
+    """The device's facts that a plan may read, and the limits of its launches."""
 
     compute_units: int
     sub_group_size: int

@@ -5,20 +5,21 @@ import json
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import grpc
 
 from kernel_foundry.caller import ANYBODY, Caller, set_caller
-from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
+from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.rpc.handler_wrap import code_name, wrapped
 from kernel_foundry.rpc.interceptor import abort
 from kernel_foundry.rpc.method_roles import needed_role
-from kernel_foundry.rpc.quotas import Quotas
+from kernel_foundry.rpc.quotas import set_token
 from kernel_foundry.rpc.security import PRIORITY_KEY
 from kernel_foundry.rpc.tokens import Token, TokenFile
+from kernel_foundry.whole_file import writing
 
 _log = logging.getLogger("kernel_foundry.audit")
 
@@ -44,12 +45,8 @@ class AuditLog:
         self._descriptor = -1
         if path is not None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            try:
+            with writing(f"the audit log {path}", field="audit_log"):
                 self._descriptor = os.open(path, flags, 0o600)
-            except OSError as error:
-                raise InvalidArgumentError(
-                    f"the audit log {path} cannot be written: {error.strerror}", field="audit_log"
-                ) from error
 
     def note(self, *, who: str, peer: str, method: str, request_id: str, outcome: str) -> None:
         """Add a line.
@@ -88,15 +85,11 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
     Args:
         tokens: Whose tokens are let in; None: everybody is, by TLS or by where they are.
         audit: Where calls are noted.
-        quotas: Of users, who are known by their tokens.
     """
 
-    def __init__(
-        self, tokens: TokenFile | None, audit: AuditLog, quotas: Quotas | None = None
-    ) -> None:
+    def __init__(self, tokens: TokenFile | None, audit: AuditLog) -> None:
         self._tokens = tokens
         self._audit = audit
-        self._quotas = quotas
 
     async def intercept_service(
         self,
@@ -131,7 +124,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         user: Caller,
         check: Callable[[], object],
     ) -> "_Handler":
-        """The handler within quotas, with a line in the audit log at each call's end.
+        """The handler with a line in the audit log at each call's end.
 
         Args:
             handler: The method's.
@@ -154,10 +147,9 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             # At the end of a stream gRPC may have freed the call, and asking would crash.
             outcome, peer = _CANCELLED, context.peer()
             set_caller(user)
+            set_token(token)
             try:
-                with self._within_quotas(token, method, request) as answered:
-                    answer = await answering(request, context)
-                    answered(answer)
+                answer = await answering(request, context)
                 outcome = _OK
             except KernelFoundryError as error:
                 outcome = error.code.name
@@ -172,13 +164,12 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
             outcome, peer = _CANCELLED, context.peer()
             set_caller(user)
+            set_token(token)
             try:
-                with self._within_quotas(token, method, request) as answered:
-                    async with contextlib.aclosing(streaming(request, context)) as answers:
-                        async for answer in answers:
-                            answered(answer)
-                            check()
-                            yield answer
+                async with contextlib.aclosing(streaming(request, context)) as answers:
+                    async for answer in answers:
+                        check()
+                        yield answer
                 outcome = _OK
             except KernelFoundryError as error:
                 outcome = error.code.name
@@ -212,17 +203,6 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             yield  # never reached: it makes this a stream
 
         return grpc.stream_stream_rpc_method_handler(refuse)
-
-    @contextlib.contextmanager
-    def _within_quotas(
-        self, token: Token | None, method: str, request: Any
-    ) -> Iterator[Callable[[Any], None]]:
-        """Hold a call to its user's quotas; yield what is told of each answer."""
-        if self._quotas is None or token is None:
-            yield lambda _answer: None
-            return
-        with self._quotas.call(token, method.rpartition("/")[2], request) as call:
-            yield call.answered
 
 
 def _who(token: Token | None) -> str:

@@ -1,8 +1,8 @@
 """`Archive` over gRPC: the same port, another process."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
@@ -19,13 +19,14 @@ from kernel_foundry.domain.archive import (
     RunState,
     Selection,
 )
+from kernel_foundry.domain.bounds import check_limit
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.domain.steering import Steering, SteeringEvent
-from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
+from kernel_foundry.rpc.field_paths import fields_of
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
 
@@ -50,22 +51,20 @@ class RemoteArchive:
 
     async def create_run(self, spec: RunSpec) -> Run:
         """Create a run, or return it when it exists with an equal spec."""
-        request = build(pb2.CreateRunRequest, spec=spec)
-        response = await self._connection.quick(self._stub.CreateRun, request)
-        return _checked(read_field(Run, response, "run"), "run")
+        with fields_of("spec"):
+            request = build(pb2.CreateRunRequest, spec=spec)
+            return _checked(await self._connection.ask(Run, "run", self._stub.CreateRun, request))
 
     async def get_run(self, name: str) -> Run:
         """Return a run; "" names the newest."""
         request = build(pb2.GetRunRequest, name=name)
-        response = await self._connection.quick(self._stub.GetRun, request)
-        return _checked(read_field(Run, response, "run"), "run")
+        return _checked(await self._connection.ask(Run, "run", self._stub.GetRun, request))
 
     async def list_runs(
         self, *, limit: int = 100, page_token: str = "", mine: bool = False
     ) -> tuple[Run, ...]:
         """Return up to `limit` runs, newest first, behind the one called `page_token`."""
-        if limit < 1:
-            raise InvalidArgumentError(f"limit is {limit}, expected >= 1", field="limit")
+        check_limit(limit)
         runs: list[Run] = []
         while True:
             page_size = limit - len(runs)
@@ -80,46 +79,37 @@ class RemoteArchive:
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own for a while, from now on: it is running then."""
         request = build(pb2.HoldRunRequest, name=name, holder=holder, budget=budget)
-        response = await self._connection.quick(self._stub.HoldRun, request)
-        return _checked(read_field(Run, response, "run"), "run")
+        return _checked(await self._connection.ask(Run, "run", self._stub.HoldRun, request))
 
     async def finish_run(
         self, name: str, state: RunState, *, holder: LeaseHolder | None = None
     ) -> Run:
         """Record where the run stands, and free it."""
         request = build(pb2.FinishRunRequest, name=name, state=state, holder=holder)
-        response = await self._connection.quick(self._stub.FinishRun, request)
-        return _checked(read_field(Run, response, "run"), "run")
+        return _checked(await self._connection.ask(Run, "run", self._stub.FinishRun, request))
 
     async def delete_run(self, name: str) -> None:
         """Remove a run with all its evaluations, for good."""
-        # "" is the newest run: it is another one when the answer to a first try was lost.
-        named = name or (await self.get_run(name)).spec.name
-        await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=named))
+        await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=name))
 
     async def rename_run(self, name: str, new_name: str) -> Run:
         """Give a run another name; a repeat after a lost answer says that the old one is gone."""
         request = build(pb2.RenameRunRequest, name=name, new_name=new_name)
-        response = await self._connection.quick(self._stub.RenameRun, request)
-        return _checked(read_field(Run, response, "run"), "run")
+        return _checked(await self._connection.ask(Run, "run", self._stub.RenameRun, request))
 
     async def steer(self, run: str, steering: Steering) -> SteeringEvent:
         """Ask something of a run, durably."""
         request = build(pb2.SteerRunRequest, run=run, steering=steering)
-        response = await self._connection.quick(self._stub.SteerRun, request)
-        return read_field(SteeringEvent, response, "event")
+        return await self._connection.ask(SteeringEvent, "event", self._stub.SteerRun, request)
 
     async def steering(
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[SteeringEvent, ...]:
         """Return up to `limit` steering events with a sequence above `after`, in order."""
-
-        async def page(after: int, limit: int) -> tuple[SteeringEvent, ...]:
-            request = build(pb2.ListSteeringRequest, run=run, after=after, limit=limit)
-            response = await self._connection.quick(self._stub.ListSteering, request)
-            return read_field(tuple[SteeringEvent, ...], response, "events")
-
-        return await _read_on(page, after, limit)
+        request = build(pb2.ListSteeringRequest, run=run, after=after, limit=limit)
+        return await self._read_on(
+            tuple[SteeringEvent, ...], "events", self._stub.ListSteering, request
+        )
 
     async def select(self, run: str, *, strategy: str = "") -> Selection:
         """Return the assignment of the next proposal; two calls differ."""
@@ -152,8 +142,7 @@ class RemoteArchive:
             cost_usd=cost_usd,
             selection=selection,
         )
-        response = await self._connection.quick(self._stub.AddEvaluation, request)
-        return read_field(AddResult, response, "result")
+        return await self._connection.ask(AddResult, "result", self._stub.AddEvaluation, request)
 
     async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
         """Return the best elite of each cell over all islands, best first; at most `limit`."""
@@ -178,31 +167,26 @@ class RemoteArchive:
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[ArchivedEvaluation, ...]:
         """Return up to `limit` evaluations with a sequence above `after`, in order."""
-
-        async def page(after: int, limit: int) -> tuple[ArchivedEvaluation, ...]:
-            request = build(pb2.ListEvaluationsRequest, run=run, after=after, limit=limit)
-            response = await self._connection.quick(self._stub.ListEvaluations, request)
-            return read_field(tuple[ArchivedEvaluation, ...], response, "evaluations")
-
-        return await _read_on(page, after, limit)
+        request = build(pb2.ListEvaluationsRequest, run=run, after=after, limit=limit)
+        return await self._read_on(
+            tuple[ArchivedEvaluation, ...], "evaluations", self._stub.ListEvaluations, request
+        )
 
     async def transitions(
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[Transition, ...]:
         """Return up to `limit` transitions with a sequence above `after`, in order."""
-
-        async def page(after: int, limit: int) -> tuple[Transition, ...]:
-            request = build(pb2.ListTransitionsRequest, run=run, after=after, limit=limit)
-            response = await self._connection.quick(self._stub.ListTransitions, request)
-            return read_field(tuple[Transition, ...], response, "transitions")
-
-        return await _read_on(page, after, limit)
+        request = build(pb2.ListTransitionsRequest, run=run, after=after, limit=limit)
+        return await self._read_on(
+            tuple[Transition, ...], "transitions", self._stub.ListTransitions, request
+        )
 
     async def gradient(self, run: str) -> tuple[GradientCell, ...]:
         """Return the gradient field: all cells of the first island, then of the next."""
         request = build(pb2.GetGradientRequest, run=run)
-        response = await self._connection.quick(self._stub.GetGradient, request)
-        return read_field(tuple[GradientCell, ...], response, "cells")
+        return await self._connection.ask(
+            tuple[GradientCell, ...], "cells", self._stub.GetGradient, request
+        )
 
     async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
         """Yield all evaluations with a sequence above `after`, then new ones as they come.
@@ -218,28 +202,28 @@ class RemoteArchive:
     async def stats(self, run: str) -> ArchiveStats:
         """Return the archive's statistics."""
         request = build(pb2.GetStatsRequest, run=run)
-        response = await self._connection.quick(self._stub.GetStats, request)
-        return read_field(ArchiveStats, response, "stats")
+        return await self._connection.ask(ArchiveStats, "stats", self._stub.GetStats, request)
+
+    async def _read_on(
+        self, kind: type[tuple[Item, ...]], field: str, method: Any, request: Any
+    ) -> tuple[Item, ...]:
+        """Up to `request.limit` items behind `request.after`, page by page until one is empty."""
+        limit: int = request.limit
+        check_limit(limit)
+        items: list[Item] = []
+        while True:
+            page = await self._connection.ask(kind, field, method, request)
+            items += page
+            if not page or len(items) >= limit:
+                return tuple(items)
+            request.after, request.limit = page[-1].sequence, limit - len(items)
 
     async def close(self) -> None:
         """Close the connection; the service goes on."""
         await self._connection.close()
 
 
-def _checked(run: Run, field: str) -> Run:
+def _checked(run: Run, field: str = "run") -> Run:
     """Return `run`; refuse a name that no run may have: paths on this machine are made of it."""
     check_run_name(run.spec.name, f"{field}.spec.name")
     return run
-
-
-async def _read_on(
-    page: Callable[[int, int], Awaitable[tuple[Item, ...]]], after: int, limit: int
-) -> tuple[Item, ...]:
-    """Up to `limit` items behind sequence `after`, page by page until one is empty."""
-    items: list[Item] = []
-    while True:
-        more = await page(after, limit - len(items))
-        items += more
-        if not more or len(items) >= limit:
-            return tuple(items)
-        after = more[-1].sequence

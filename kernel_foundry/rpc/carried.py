@@ -25,7 +25,7 @@ _Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 
 
 class CallContext(Protocol):
-    """What is asked of a carrier's context: what a call brought, and how it ended."""
+    """A carrier's context: the metadata of a call, and how it ended."""
 
     def invocation_metadata(self) -> Any:
         """Return pairs of key and value."""
@@ -170,7 +170,7 @@ def add_raw_methods(service: ServiceDescriptor, servicer: Any, server: Any) -> N
 
 
 class _Methods:
-    """What generated code registers methods with, in place of a server."""
+    """Collects the methods that generated code registers, in place of a server."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, _Handler] = {}
@@ -189,24 +189,24 @@ class _Methods:
 
 @dataclass(frozen=True, slots=True)
 class _CallDetails:
-    """What interceptors are told of a call."""
+    """The details of a call for interceptors."""
 
     method: str
     invocation_metadata: _Metadata
 
 
 class _Context:
-    """A carrier's context as our handlers use one.
-
-    Args:
-        context: The carrier's.
-    """
+    """A carrier's context as our handlers use one."""
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self.code = context.code
         self.peer = context.peer
         self.invocation_metadata = context.invocation_metadata
+
+    def set_trailing_metadata(self, trailing_metadata: _Metadata) -> None:
+        """Have the answer carry metadata; Ray's context takes a list."""
+        self._context.set_trailing_metadata(list(trailing_metadata))
 
     async def abort(
         self, code: grpc.StatusCode, details: str = "", trailing_metadata: _Metadata = ()

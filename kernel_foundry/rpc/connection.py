@@ -4,6 +4,7 @@ The services' methods are in `evaluator.py`, `archive.py`, `generator.py` and `e
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -21,12 +22,17 @@ from kernel_foundry.rpc.address import check_address
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.security import ClientSecurity, is_unix
+from kernel_foundry.rpc.server_version import difference, told_version
 from kernel_foundry.rpc.status import from_rpc_error
-from kernel_foundry.rpc.tls_probe import speaks_tls
+from kernel_foundry.rpc.tls_probe import PortTls, port_tls
 from kernel_foundry.tracing import trace_headers
+from kernel_foundry.wire.message import read_field
+
+_log = logging.getLogger(__name__)
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+T = TypeVar("T")
 _Method = grpc.aio.UnaryUnaryMultiCallable[Request, Response]
 _StreamMethod = grpc.aio.UnaryStreamMultiCallable[Request, Response]
 
@@ -55,9 +61,9 @@ class CallOptions:
     """How the calls of one client are made."""
 
     quick_deadline_s: float = 30.0
-    """Of calls that only look something up or record it."""
+    """Deadline of calls that only look something up or record it."""
     work_deadline_s: float = 900.0
-    """Of calls that build, measure or ask a model."""
+    """Deadline of calls that build, measure or ask a model."""
     retry: RetryPolicy = RetryPolicy()
 
 
@@ -67,12 +73,19 @@ APPLICATION_KEY = "application"
 """Metadata by which Ray Serve's ingress finds an application."""
 
 
-class _BoundedChannel:
-    """What generated stubs ask of a channel; answers are read within limits.
+_TLS_THERE = "this port wants TLS: set KERNEL_FOUNDRY_TLS_CA to the authority of its certificate"
+_NO_TLS_THERE = (
+    "this port has no TLS: unset KERNEL_FOUNDRY_TLS_CA, or give the service --tls-cert and"
+    " --tls-key"
+)
+_CERTIFICATE_WANTED = (
+    "this port may ask for a client certificate: set KERNEL_FOUNDRY_TLS_CLIENT_CERT and"
+    " KERNEL_FOUNDRY_TLS_CLIENT_KEY"
+)
 
-    Args:
-        channel: Carries the calls.
-    """
+
+class _BoundedChannel:
+    """The channel of generated stubs; answers are read within limits."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._channel = channel
@@ -111,6 +124,7 @@ class Connection:
         check_address(address, "target", first_port=1)
         self._address = address
         self._uses_tls = security.ca is not None
+        self._shows_certificate = security.certificate is not None
         chosen = ((APPLICATION_KEY, application),) if application else ()
         self._metadata = (*security.metadata(address), *chosen)
         self._channel = security.channel(address, CLIENT_OPTIONS)
@@ -120,6 +134,7 @@ class Connection:
         self.channel = cast("grpc.aio.Channel", _BoundedChannel(self._channel))
         self._target = target
         self._options = options
+        self._knows_version = False
 
     async def quick(self, method: _Method[Request, Response], request: Request) -> Response:
         """Return the answer of a method that takes no work and may be repeated."""
@@ -127,6 +142,12 @@ class Connection:
             return await self._repeat(method, request, self._options.quick_deadline_s)
         except ServiceUnavailableError as error:
             raise await self._explained(error) from error.__cause__
+
+    async def ask(
+        self, kind: type[T], field: str, method: _Method[Request, Any], request: Request
+    ) -> T:
+        """Return what `field` of `quick`'s answer holds, which is a `kind`."""
+        return read_field(kind, await self.quick(method, request), field)
 
     async def work(
         self, method: _Method[Request, Response], request: Request, *, repeatable: bool
@@ -194,13 +215,21 @@ class Connection:
     async def _once(
         self, method: _Method[Request, Response], request: Request, timeout_s: float
     ) -> Response:
+        call = method(request, timeout=timeout_s, metadata=(*self._metadata, *trace_headers()))
         try:
-            response = await method(
-                request, timeout=timeout_s, metadata=(*self._metadata, *trace_headers())
-            )
+            response = await call
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._target) from error
+        if not self._knows_version:
+            self._knows_version = True
+            self._warn_of(told_version(await call.trailing_metadata()))
         return self._checked(response)
+
+    def _warn_of(self, version: str) -> None:
+        """Say once where the service is of another version."""
+        fault = difference(version)
+        if fault:
+            _log.warning("%s: %s", self._target, fault)
 
     async def _explained(self, error: KernelFoundryError) -> KernelFoundryError:
         """The error of a call; with what to do where one side wants TLS and the other does not.
@@ -212,16 +241,21 @@ class Connection:
         )
         if not is_of_transport or is_unix(self._address):
             return error
-        wants_tls = await speaks_tls(self._address)
-        if wants_tls is None or wants_tls == self._uses_tls:
+        advice = self._tls_advice(await port_tls(self._address))
+        if not advice:
             return error
-        advice = (
-            "this port wants TLS: set KERNEL_FOUNDRY_TLS_CA to the authority of its certificate"
-            if wants_tls
-            else "this port has no TLS: unset KERNEL_FOUNDRY_TLS_CA, or give the service"
-            " --tls-cert and --tls-key"
-        )
         return ServiceUnavailableError(f"{error.message}; {advice}", **error.metadata)
+
+    def _tls_advice(self, spoken: PortTls | None) -> str:
+        """Return advice on TLS at a port; "" if nothing is known to be wrong."""
+        if spoken is None:
+            return ""
+        if spoken is PortTls.NONE:
+            return _NO_TLS_THERE if self._uses_tls else ""
+        if not self._uses_tls:
+            return _TLS_THERE
+        is_unknown = spoken is PortTls.MUTUAL and not self._shows_certificate
+        return _CERTIFICATE_WANTED if is_unknown else ""
 
     def _checked(self, response: Response) -> Response:
         if isinstance(response, MalformedMessage):

@@ -15,11 +15,12 @@ from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1.evaluator_service_pb2_grpc import EvaluatorServiceStub
 from kernel_foundry.rpc.admission_names import require_names
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
+from kernel_foundry.rpc.field_paths import fields_of
 from kernel_foundry.rpc.verdict_identity import require_asked
 from kernel_foundry.wire.message import build, read_field
 
 SWEEP_SLACK_S = 900.0
-"""What a sweep's call may take beyond its own budget: the queue and the task's admission."""
+"""Seconds of a sweep's call beyond its own budget: the queue and the task's admission."""
 
 
 class RemoteEvaluator:
@@ -64,36 +65,39 @@ class RemoteEvaluator:
         Raises:
             VerdictMismatchError: the answer is on another candidate or task.
         """
-        response = await self._connection.work(
-            self._stub.EvaluateKernel,
-            build(pb2.EvaluateKernelRequest, request=request),
-            repeatable=bool(request.request_id),
-        )
+        with fields_of("request"):
+            response = await self._connection.work(
+                self._stub.EvaluateKernel,
+                build(pb2.EvaluateKernelRequest, request=request),
+                repeatable=bool(request.request_id),
+            )
         evaluation = read_field(Evaluation, response, "evaluation")
         require_asked(request, evaluation)
         return evaluation
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
         """Judge a foreign kernel; raises as `evaluate`."""
-        message = build(pb2.EvaluateForeignRequest, request=request)
-        response = await self._connection.work(
-            self._stub.EvaluateForeign, message, repeatable=False
-        )
+        with fields_of("request"):
+            message = build(pb2.EvaluateForeignRequest, request=request)
+            response = await self._connection.work(
+                self._stub.EvaluateForeign, message, repeatable=False
+            )
         evaluation = read_field(Evaluation, response, "evaluation")
         require_asked(request, evaluation)
         return evaluation
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration of one candidate; yield each result once it is final."""
-        responses = self._connection.stream(
-            self._stub.SweepKernel,
-            build(pb2.SweepKernelRequest, request=request),
-            timeout_s=request.seconds + SWEEP_SLACK_S,
-        )
-        async with aclosing(responses):
-            async for response in responses:
-                if response.HasField("result"):  # an ingress puts an empty one before an error
-                    yield read_field(ConfigurationResult, response, "result")
+        with fields_of("request"):
+            responses = self._connection.stream(
+                self._stub.SweepKernel,
+                build(pb2.SweepKernelRequest, request=request),
+                timeout_s=request.seconds + SWEEP_SLACK_S,
+            )
+            async with aclosing(responses):
+                async for response in responses:
+                    if response.HasField("result"):  # an ingress puts an empty one before an error
+                        yield read_field(ConfigurationResult, response, "result")
 
     async def probe(self, device: str = "") -> tuple[Probe, ...]:
         """Try what must work and what must not on the evaluator's host."""

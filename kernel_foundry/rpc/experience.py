@@ -1,5 +1,6 @@
 """`Experience` over gRPC: the same port, another process."""
 
+from kernel_foundry.domain.bounds import check_limit
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery
 from kernel_foundry.generator.v1 import experience_service_pb2 as pb2
 from kernel_foundry.generator.v1.experience_service_pb2_grpc import ExperienceServiceStub
@@ -24,6 +25,7 @@ class RemoteExperience:
 
     async def lessons(self, *, after: int = 0, limit: int = 100) -> tuple[Lesson, ...]:
         """Return up to `limit` lessons with an id above `after`, in order."""
+        check_limit(limit)
         lessons: list[Lesson] = []
         while True:
             request = build(pb2.ListLessonsRequest, after=after, page_size=limit - len(lessons))
@@ -36,15 +38,16 @@ class RemoteExperience:
 
     async def search(self, query: LessonQuery, *, limit: int = 5) -> tuple[LessonHit, ...]:
         """Return the lessons that suit `query`, best first."""
+        check_limit(limit)
         request = build(pb2.SearchLessonsRequest, query=query, limit=limit)
-        response = await self._connection.quick(self._stub.SearchLessons, request)
-        return read_field(tuple[LessonHit, ...], response, "hits")
+        return await self._connection.ask(
+            tuple[LessonHit, ...], "hits", self._stub.SearchLessons, request
+        )
 
     async def add(self, lesson: Lesson) -> AddedLesson:
         """Store a lesson durably, or merge it into a near-duplicate; it counts once."""
         request = build(pb2.AddLessonRequest, lesson=lesson)
-        response = await self._connection.quick(self._stub.AddLesson, request)
-        return read_field(AddedLesson, response, "added")
+        return await self._connection.ask(AddedLesson, "added", self._stub.AddLesson, request)
 
     async def close(self) -> None:
         """Close the connection; the service goes on."""

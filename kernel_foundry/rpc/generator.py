@@ -2,12 +2,14 @@
 
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.bounds import check_limit
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1.generator_service_pb2_grpc import GeneratorServiceStub
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
+from kernel_foundry.rpc.field_paths import fields_of
 from kernel_foundry.wire.message import build, read_field
 
 
@@ -28,21 +30,22 @@ class RemoteGenerator:
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """Make one proposal; never tried again by itself, since a proposal may cost money."""
-        response = await self._connection.work(
-            self._stub.ProposeCandidate,
-            build(pb2.ProposeCandidateRequest, request=request),
-            repeatable=False,
-        )
+        with fields_of("request"):
+            response = await self._connection.work(
+                self._stub.ProposeCandidate,
+                build(pb2.ProposeCandidateRequest, request=request),
+                repeatable=False,
+            )
         return read_field(Proposal, response, "proposal")
 
     async def report(self, outcome: ProposalOutcome) -> None:
         """Learn from what became of a proposal; a second report of it changes nothing."""
-        await self._connection.quick(
-            self._stub.ReportOutcome, build(pb2.ReportOutcomeRequest, outcome=outcome)
-        )
+        with fields_of("outcome"):
+            request = build(pb2.ReportOutcomeRequest, outcome=outcome)
+            await self._connection.quick(self._stub.ReportOutcome, request)
 
     async def account(self, run: str) -> RunAccount:
-        """Return what the run has taken so far."""
+        """Return the run's account so far."""
         response = await self._connection.quick(
             self._stub.GetRunAccount, pb2.GetRunAccountRequest(run=run)
         )
@@ -59,9 +62,11 @@ class RemoteGenerator:
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """Return up to `limit` exchanges of a run with a sequence above `after`, in order."""
+        check_limit(limit)
         request = pb2.ListExchangesRequest(run=run, after=after, page_size=limit)
-        response = await self._connection.quick(self._stub.ListExchanges, request)
-        return read_field(tuple[Exchange, ...], response, "exchanges")
+        return await self._connection.ask(
+            tuple[Exchange, ...], "exchanges", self._stub.ListExchanges, request
+        )
 
     async def check_models(self, models: tuple[str, ...]) -> None:
         """Make sure that what a run may ask can be asked."""
@@ -73,8 +78,9 @@ class RemoteGenerator:
     ) -> tuple[ModelLimit, ...]:
         """Return which of `models` can propose nothing for the admitted task."""
         request = build(pb2.ListModelLimitsRequest, models=models, admission=admission)
-        response = await self._connection.quick(self._stub.ListModelLimits, request)
-        return read_field(tuple[ModelLimit, ...], response, "limits")
+        return await self._connection.ask(
+            tuple[ModelLimit, ...], "limits", self._stub.ListModelLimits, request
+        )
 
     async def list_models(self) -> tuple[str, ...]:
         """Return the models that can be used now, the default first."""

@@ -1,4 +1,4 @@
-"""What every call to our services passes: observation, access with quotas, and errors as statuses.
+"""The interceptors of every call to our services: observation, access with quotas, and statuses.
 
 The same for a server of ours and for methods whose calls somebody else's server carries.
 """
@@ -8,10 +8,11 @@ import logging
 import grpc
 
 from kernel_foundry.rpc.access import AccessInterceptor, AuditLog
+from kernel_foundry.rpc.call_count import CallCount
 from kernel_foundry.rpc.interceptor import ErrorInterceptor
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.observation import ObservationInterceptor
-from kernel_foundry.rpc.quotas import Quotas
+from kernel_foundry.rpc.quotas import QuotaInterceptor, Quotas
 from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.tokens import TokenFile
 from kernel_foundry.rpc.usage_file import UsageFile
@@ -27,7 +28,7 @@ class Guards:
         security: Who may call.
         asks_for_tokens: Whether the tokens of `security` are asked for; not by a UNIX socket.
         is_encrypted: Whether clients come by TLS; their calls are noted in the audit log.
-        keeps_quotas: Whether users are held to their quotas here.
+        keeps_quotas: Whether quotas of users are enforced here.
         metrics: Counts calls; None: nobody does.
 
     Raises:
@@ -60,15 +61,24 @@ class Guards:
             usage = UsageFile(file) if file else UsageFile.beside(security.tokens)
             self._quotas = Quotas(usage)
         audits = tokens is not None or is_encrypted or security.audit_log is not None
-        access = (AccessInterceptor(tokens, self._audit, self._quotas),) if audits else ()
+        access = (AccessInterceptor(tokens, self._audit),) if audits else ()
+        quotas = (QuotaInterceptor(self._quotas),) if self._quotas else ()
+        self._calls = CallCount()
         is_observed = metrics is not None or is_tracing()
         observers = (ObservationInterceptor(metrics),) if is_observed else ()
         self.interceptors: tuple[grpc.aio.ServerInterceptor, ...] = (
+            self._calls,
             *observers,
             *access,
             ErrorInterceptor(),
+            *quotas,
         )
         """In the order in which a call passes them."""
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that are being answered or wait for a device."""
+        return self._calls.in_flight
 
     def close(self) -> None:
         """Close the files."""

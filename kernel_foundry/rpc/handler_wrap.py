@@ -6,6 +6,7 @@ import grpc
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
+_OURS: Final = "/kernel_foundry."
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -32,6 +33,11 @@ def wrapped(handler: "_Handler", unary: Any, stream: Any, *, read: Any = None) -
             stream, request_deserializer=read, response_serializer=handler.response_serializer
         )
     return handler
+
+
+def is_ours(method: str) -> bool:
+    """Return whether a method's path is of our own services; health and reflection are gRPC's."""
+    return method.startswith(_OURS)
 
 
 def code_name(code: Any) -> str:

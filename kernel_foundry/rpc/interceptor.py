@@ -1,7 +1,7 @@
 """Turns what a servicer raises into a status, so that servicers contain no `try`.
 
 Bytes that are no message get one, too: gRPC itself would answer UNKNOWN and say nothing. So does a
-request beyond its bounds, which no servicer sees.
+request beyond its bounds, which no servicer sees. Each answer says which version it is of.
 """
 
 import logging
@@ -13,7 +13,8 @@ import grpc
 
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
 from kernel_foundry.rpc.bounded_reader import MalformedMessage, request_reader
-from kernel_foundry.rpc.handler_wrap import wrapped
+from kernel_foundry.rpc.handler_wrap import is_ours, wrapped
+from kernel_foundry.rpc.server_version import version_header
 from kernel_foundry.rpc.status import DETAILS_KEY, to_status
 from kernel_foundry.wire.bounds import check_bounds
 
@@ -63,7 +64,7 @@ def _guarded_handler(handler: "_Handler", method: str) -> "_Handler":
 
 def _is_ours(handler: "_Handler", method: str) -> bool:
     """Whether it is a stream of our own; health's `Watch` sets its status itself."""
-    return handler.unary_stream is not None and method.startswith("/kernel_foundry.")
+    return handler.unary_stream is not None and is_ours(method)
 
 
 def _reader(handler: "_Handler", method: str) -> Callable[[bytes], Any]:
@@ -82,6 +83,7 @@ def _check_request(request: Any) -> None:
 
 def _guarded(method: _Method, name: str) -> _Method:
     async def call(request: Any, context: Any) -> Any:
+        context.set_trailing_metadata((version_header(),))
         try:
             _check_request(request)
             return await method(request, context)
@@ -93,6 +95,7 @@ def _guarded(method: _Method, name: str) -> _Method:
 
 def _guarded_stream(method: _StreamMethod, name: str) -> _StreamMethod:
     async def call(request: Any, context: Any) -> AsyncIterator[Any]:
+        context.set_trailing_metadata((version_header(),))
         try:
             _check_request(request)
             async for response in method(request, context):
@@ -119,6 +122,6 @@ async def abort(context: Any, error: KernelFoundryError, method: str) -> NoRetur
     """End a call with the status of an error."""
     # "/kernel_foundry.archive.v1.ArchiveService/GetRun" -> "archive"
     status = to_status(error, method.split(".")[1])
-    details = ((DETAILS_KEY, status.SerializeToString()),)
+    details = ((DETAILS_KEY, status.SerializeToString()), version_header())
     await context.abort(_GRPC_CODE[status.code], status.message, details)
     raise AssertionError("abort raises")

@@ -1,14 +1,14 @@
 """Transport options that both sides of a connection must agree on."""
 
 MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
-"""Of one request or response: 64 elites with 64 KiB logs and all samples stay well below."""
+"""Bytes of one request or response: 64 elites with 64 KiB logs and all samples stay well below."""
 
 REQUEST_FIELD_LIMIT = 1 << 19
-"""Of one request, all messages within counted: the graph of a large model on six workloads has
+"""Fields of one request with all its messages: the graph of a large model on six workloads has
 half as many. A service reads them in about half a second, and answers nobody meanwhile."""
 
 RESPONSE_FIELD_LIMIT = 1 << 21
-"""Of one response: a hundred verdicts on many workloads."""
+"""Fields of one response: a hundred verdicts on many workloads."""
 
 ERROR_TEXT_LIMIT = 4096
 """Characters of an error's message, and of each of its metadata values, on the wire."""

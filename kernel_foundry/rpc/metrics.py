@@ -1,4 +1,4 @@
-"""What a service counts, for Prometheus; off unless `--metrics` gives an address.
+"""The figures of a service for Prometheus; off unless `--metrics` gives an address.
 
 Figures come from calls and their answers, in `observation.py`; the names are in
 docs/observability.md. No figure names a user, a task or a candidate.
@@ -13,7 +13,7 @@ from kernel_foundry.common.v1.evaluation_pb2 import EvaluationOutcome
 from kernel_foundry.errors import InvalidArgumentError, PackageMissingError, ServiceUnavailableError
 from kernel_foundry.evaluator.v1.sweep_pb2 import Validity
 from kernel_foundry.rpc.address import check_address
-from kernel_foundry.rpc.security import ServerSecurity, is_loopback, is_unix
+from kernel_foundry.rpc.security import ServerSecurity, is_loopback
 
 _log = logging.getLogger(__name__)
 
@@ -141,14 +141,13 @@ def serve_metrics(address: str, security: ServerSecurity) -> Metrics:
 
     Raises:
         InvalidArgumentError: that is no address, or it can be reached from other machines and
-            neither a certificate nor `insecure` is given.
+            neither a certificate nor `insecure` is given; or a file of TLS cannot be used.
         PackageMissingError: the extra is not installed.
         ServiceUnavailableError: the address cannot be bound.
     """
-    if is_unix(address):
-        raise InvalidArgumentError(f"--metrics {address!r}: expected HOST:PORT", field="metrics")
-    check_address(address, "--metrics")
+    check_address(address, "--metrics", takes_unix=False)
     host, _, port = address.rpartition(":")
+    security.read_files()  # Prometheus' client would serve without TLS where one is missing
     if not (is_loopback(address) or security.certificate or security.insecure):
         raise InvalidArgumentError(
             f"--metrics {address} can be reached from other machines: give --tls-cert and"

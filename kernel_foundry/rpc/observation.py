@@ -2,17 +2,15 @@
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import grpc
 
-from kernel_foundry.rpc.handler_wrap import code_name, wrapped
+from kernel_foundry.rpc.handler_wrap import code_name, is_ours, wrapped
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.tracing import served
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-
-_OURS: Final = "/kernel_foundry."
 
 
 class ObservationInterceptor(grpc.aio.ServerInterceptor):
@@ -33,7 +31,7 @@ class ObservationInterceptor(grpc.aio.ServerInterceptor):
         """Return the method's handler, observed."""
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or not method.startswith(_OURS):
+        if handler is None or not is_ours(method):
             return handler
         headers = {
             key: value

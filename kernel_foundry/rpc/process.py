@@ -9,7 +9,6 @@ import resource
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +17,11 @@ import click
 
 from kernel_foundry.errors import KernelFoundryError, StatusCode
 from kernel_foundry.printable import print_safely
+from kernel_foundry.rpc.hard_end import end_process_in
 from kernel_foundry.rpc.log_lines import log_formatter
 from kernel_foundry.rpc.metrics import serve_metrics
 from kernel_foundry.rpc.security import ServerSecurity
-from kernel_foundry.scratch import remove_leftovers, remove_own
+from kernel_foundry.scratch import remove_leftovers
 from kernel_foundry.tracing import begin_tracing
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def child_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def listen_option(default_port: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds --listen, by default at a port of localhost."""
+    """Return a decorator that adds --listen, by default a port of localhost."""
     return click.option(
         "--listen",
         default=f"localhost:{default_port}",
@@ -133,9 +133,7 @@ def _watch_input() -> None:
         while os.read(sys.stdin.fileno(), 4096):
             pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_ABANDONED_SECONDS)
-    remove_own()
-    os._exit(1)  # its own children end with it
+    end_process_in(_ABANDONED_SECONDS, status=1)
 
 
 def run(serving: Coroutine[Any, Any, None], service: str) -> None:
@@ -171,7 +169,7 @@ def _raise_open_files() -> None:
 
 
 def _ending(work: Callable[[], T]) -> T:
-    """Return what `work` gives; an error of ours ends the process with its message."""
+    """Return the result of `work`; an error of ours ends the process with its message."""
     try:
         return work()
     except KernelFoundryError as error:

@@ -8,15 +8,21 @@ once is the evaluator's business.
 import contextlib
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias
+
+import grpc
 
 from kernel_foundry.errors import KernelFoundryError, QuotaExceededError
+from kernel_foundry.rpc.handler_wrap import is_ours, wrapped
 from kernel_foundry.rpc.tokens import Token
 from kernel_foundry.rpc.usage_file import UsageFile
 
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
 CONFIGURATIONS_PER_EVALUATION: Final = 8
-"""Of a sweep, as runs count them."""
+"""Configurations of a sweep that count as one evaluation, as in runs."""
 
 _JUDGING: Final = frozenset({"EvaluateKernel", "EvaluateForeign", "SweepKernel"})
 _PROPOSING: Final = "ProposeCandidate"
@@ -27,11 +33,7 @@ _REMEMBERED: Final = 4096
 
 
 class Quotas:
-    """Holds users to the quotas of their tokens; belongs to one event loop.
-
-    Args:
-        usage: What they have used.
-    """
+    """Holds users to the quotas of their tokens; belongs to one event loop."""
 
     def __init__(self, usage: UsageFile) -> None:
         self._usage = usage
@@ -144,6 +146,61 @@ class QuotaCall:
             self._quotas.count(self._token, self._key, self.answers)
 
 
+class QuotaInterceptor(grpc.aio.ServerInterceptor):
+    """Holds calls to the quotas of their tokens, which `set_token` says.
+
+    It stands below the interceptor that answers with errors: what a failed call counted is taken
+    back before its caller hears of the failure.
+    """
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["_Handler | None"]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "_Handler | None":
+        """Return the method's handler within quotas."""
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        return self._within(handler, method) if handler and is_ours(method) else handler
+
+    def _within(self, handler: "_Handler", path: str) -> "_Handler":
+        method = path.rpartition("/")[2]
+
+        async def unary(request: Any, context: Any) -> Any:
+            token = _token.get()
+            if token is None:
+                return await answering(request, context)
+            with self._quotas.call(token, method, request) as call:
+                answer = await answering(request, context)
+                call.answered(answer)
+            return answer
+
+        async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+            token = _token.get()
+            with contextlib.ExitStack() as held:
+                call = token and held.enter_context(self._quotas.call(token, method, request))
+                async with contextlib.aclosing(streaming(request, context)) as answers:
+                    async for answer in answers:
+                        if call:
+                            call.answered(answer)
+                        yield answer
+
+        answering: Any = handler.unary_unary
+        streaming: Any = handler.unary_stream or handler.stream_stream
+        return wrapped(handler, unary, stream)
+
+
+_token: ContextVar[Token | None] = ContextVar("token", default=None)
+
+
+def set_token(token: Token | None) -> None:
+    """Say whose token lets in the call that this task answers from here on; None: nobody's."""
+    _token.set(token)
+
+
 def _exceeded(token: Token, what: str, most: float) -> KernelFoundryError:
     return QuotaExceededError(
         f"the quota of {token.name} is used up: {most:g} {what}; whoever runs the service may"
@@ -155,7 +212,7 @@ def _exceeded(token: Token, what: str, most: float) -> KernelFoundryError:
 
 
 def _key(token: Token, request: Any) -> str:
-    """What a request with an id is known by; "" without one."""
+    """Return the key of a request with an id; "" without one."""
     inner = getattr(request, "request", None)
     if not getattr(inner, "request_id", ""):
         return ""

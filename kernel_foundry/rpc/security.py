@@ -15,9 +15,12 @@ from typing import Any, Final, Self
 import grpc
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.rpc.pem_files import PemFile, read_pair
 
 _PREFIX: Final = "KERNEL_FOUNDRY_"
 _UNIX: Final = "unix:"
+_CLIENT_CERTIFICATE: Final = f"{_PREFIX}TLS_CLIENT_CERT"
+_CLIENT_KEY: Final = f"{_PREFIX}TLS_CLIENT_KEY"
 
 PRIORITY_KEY: Final = "kernel-foundry-priority"
 """Metadata of a call that asks for a priority, a digit."""
@@ -45,16 +48,9 @@ class ServerSecurity:
         """Return the TLS credentials for an address; None: it is served without TLS.
 
         Raises:
-            InvalidArgumentError: the address needs more than is given, or a file cannot be read.
+            InvalidArgumentError: the address needs more than is given, or a file cannot be used.
         """
-        if (self.certificate is None) != (self.key is None):
-            raise InvalidArgumentError(
-                "TLS needs a certificate and its key: --tls-cert and --tls-key", field="tls"
-            )
-        if self.client_ca is not None and self.certificate is None:
-            raise InvalidArgumentError(
-                "client certificates need TLS: --tls-cert and --tls-key", field="tls"
-            )
+        pair, client_ca = self.read_files()
         if is_unix(listen):
             return None
         knows_clients = self.tokens is not None or self.client_ca is not None
@@ -66,13 +62,39 @@ class ServerSecurity:
                 " localhost or unix:/PATH; or say --insecure inside a network that you trust",
                 field="listen",
             )
-        if self.certificate is None or self.key is None:
+        if pair is None:
             return None
+        certificate, key = pair
         return grpc.ssl_server_credentials(
-            [(_pem(self.key), _pem(self.certificate))],
-            root_certificates=_pem(self.client_ca) if self.client_ca else None,
-            require_client_auth=self.client_ca is not None,
+            [(key, certificate)],
+            root_certificates=client_ca,
+            require_client_auth=client_ca is not None,
         )
+
+    def read_files(self) -> tuple[tuple[bytes, bytes] | None, bytes | None]:
+        """Return the certificate with its key, and the authority of clients; None: not given.
+
+        Raises:
+            InvalidArgumentError: one is missing, or a file cannot be used.
+        """
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidArgumentError(
+                "TLS needs a certificate and its key: --tls-cert and --tls-key", field="tls"
+            )
+        if self.certificate is None or self.key is None:
+            if self.client_ca is not None:
+                raise InvalidArgumentError(
+                    "client certificates need TLS: --tls-cert and --tls-key", field="tls"
+                )
+            return None, None
+        pair = read_pair(
+            PemFile(path=self.certificate, given_by="--tls-cert"),
+            PemFile(path=self.key, given_by="--tls-key"),
+        )
+        if self.client_ca is None:
+            return pair, None
+        authority = PemFile(path=self.client_ca, given_by="--tls-client-ca")
+        return pair, authority.read_certificates()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +113,7 @@ class ClientSecurity:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Return what `KERNEL_FOUNDRY_TLS_CA`, `_TLS_CERT`, `_TLS_KEY` and `_TOKEN` say."""
+        """Return the settings of the environment: `KERNEL_FOUNDRY_TLS_CA` and so on."""
 
         def path(name: str) -> Path | None:
             text = environment.get(_PREFIX + name, "")
@@ -107,7 +129,7 @@ class ClientSecurity:
         )
 
     def metadata(self, target: str) -> tuple[tuple[str, str], ...]:
-        """Return what each call to a target shows.
+        """Return the credentials of each call to a target.
 
         Raises:
             InvalidArgumentError: the token would travel readable to another machine, or there is no
@@ -141,15 +163,24 @@ class ClientSecurity:
         """Return a channel to a target, by TLS where there is an authority.
 
         Raises:
-            InvalidArgumentError: a file cannot be read.
+            InvalidArgumentError: a file cannot be used, or a certificate has no key.
         """
         if self.ca is None or is_unix(target):
             return grpc.aio.insecure_channel(target, options=options)
-        credentials = grpc.ssl_channel_credentials(
-            _pem(self.ca),
-            _pem(self.key) if self.key else None,
-            _pem(self.certificate) if self.certificate else None,
-        )
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidArgumentError(
+                f"a client's certificate needs its key: {_CLIENT_CERTIFICATE} and {_CLIENT_KEY}",
+                field="tls",
+            )
+        authority = PemFile(path=self.ca, given_by=f"{_PREFIX}TLS_CA").read_certificates()
+        certificate: bytes | None = None
+        key: bytes | None = None
+        if self.certificate is not None and self.key is not None:
+            certificate, key = read_pair(
+                PemFile(path=self.certificate, given_by=_CLIENT_CERTIFICATE),
+                PemFile(path=self.key, given_by=_CLIENT_KEY),
+            )
+        credentials = grpc.ssl_channel_credentials(authority, key, certificate)
         return grpc.aio.secure_channel(target, credentials, options=options)
 
 
@@ -167,10 +198,3 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _pem(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidArgumentError(f"{path}: {error.strerror}", field="tls") from error

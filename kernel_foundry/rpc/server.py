@@ -16,8 +16,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from kernel_foundry.errors import ServiceUnavailableError
-from kernel_foundry.rpc.address import check_address, why_not_bound
+from kernel_foundry.rpc.address import check_address, check_not_in_use, why_not_bound
 from kernel_foundry.rpc.guards import Guards
+from kernel_foundry.rpc.hard_end import end_process_in
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.metrics import Metrics
 from kernel_foundry.rpc.security import ServerSecurity, is_unix
@@ -27,11 +28,15 @@ _log = logging.getLogger(__name__)
 _UNIX_PREFIX = "unix:"
 _HANDSHAKE = ("grpc.server_handshake_timeout_ms", 10_000)
 """A client that connects and says nothing is gone after this."""
+_STOPPING = "stopping: calls in flight: %d, which have up to %g s"
 NO_SECURITY = ServerSecurity()
 """Enough for UNIX sockets and loopback; any other address is refused."""
 
 GRACE_S = 10.0
 """How long calls in flight may take to finish once a service is told to stop."""
+
+CLOSE_S = 5.0
+"""How long a service may then take to end what it started and to close its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +48,7 @@ class Service:
     register: Callable[[grpc.aio.Server], None]
     """Adds the servicer to a server."""
     prepare: Callable[[], Awaitable[object]]
-    """What has to be done before the service reports SERVING."""
+    """Work to do before the service reports SERVING."""
     close: Callable[[], Awaitable[None]]
     """Releases what is served, once no call is left."""
     drain: Callable[[], None] = lambda: None
@@ -62,6 +67,8 @@ async def serve(
 ) -> None:
     """Serve `services` at `listen` until SIGTERM or SIGINT, then stop gracefully.
 
+    The process ends `grace_s` and a few seconds later, whatever is in progress then.
+
     Raises as `running`.
     """
     stop = asyncio.Event()
@@ -72,6 +79,8 @@ async def serve(
         if not stop.is_set():
             stop.set()
             task.cancel()  # also ends a `prepare` that takes long
+            # Candidates that nobody waits for any more may take as long as their callers allowed.
+            end_process_in(grace_s + CLOSE_S, status=0)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -136,8 +145,10 @@ async def running(
         for service in services:
             at_end.callback(service.drain)
         at_end.push_async_callback(checks.enter_graceful_shutdown)
+        at_end.callback(lambda: _log.info(_STOPPING, guards.in_flight, grace_s))
         target = _bind(server, listen, credentials)
         await server.start()
+        _log.info("listening at %s; getting ready", target)
         for service in services:
             await service.prepare()
         for name in (*names, health.OVERALL_HEALTH):
@@ -160,6 +171,7 @@ async def _add_standard_services(
 
 
 def _bind(server: grpc.aio.Server, listen: str, credentials: grpc.ServerCredentials | None) -> str:
+    check_not_in_use(listen)
     try:
         if credentials is None:
             port = server.add_insecure_port(listen)

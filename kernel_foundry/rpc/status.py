@@ -116,9 +116,8 @@ def _add_detail(status: Status, detail: Message) -> None:
 
 
 def _bad_request(error: KernelFoundryError, message: str) -> Any:
-    of_class = "task" if isinstance(error, errors.TaskInvalidError) else ""
     violation = details_pb2.BadRequest.FieldViolation(
-        field=error.metadata.get("field", of_class), description=message
+        field=error.metadata.get("field", ""), description=message
     )
     return details_pb2.BadRequest(field_violations=[violation])
 

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
@@ -24,7 +24,7 @@ from kernel_foundry.errors import (
     UnauthenticatedError,
 )
 from kernel_foundry.text_file import read_text_file
-from kernel_foundry.whole_file import replace_file
+from kernel_foundry.whole_file import replace_file, writing
 
 _LONGEST_FILE: Final = 1 << 20
 _TOKEN: Final = re.compile(r"kf_([0-9a-f]{8})_([0-9a-f]{64})")
@@ -33,7 +33,7 @@ _DAY_S: Final = 86_400.0
 
 
 class Role(IntEnum):
-    """What a token allows; each role allows what those below it do."""
+    """The calls that a token allows; each role includes those below it."""
 
     READ = 1
     """Looking at what there is."""
@@ -45,14 +45,14 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What is kept of a token."""
+    """The stored part of a token."""
 
     id: str
     name: str
     """Whose it is."""
     role: str
     sha256: str
-    """Of the secret; it is random, so that a slow hash would add nothing."""
+    """SHA-256 of the secret; that is random, so a slow hash would add nothing."""
     created_unix_s: float
     expires_unix_s: float
     is_revoked: bool = False
@@ -61,7 +61,7 @@ class Token:
     most_usd: float | None = None
     most_at_once: int | None = None
     most_priority: int = 0
-    """Of its calls on devices, 0 to 9; more is lowered to it."""
+    """Highest priority of its calls on devices, 0 to 9; a higher one is lowered to it."""
 
     @property
     def is_admin(self) -> bool:
@@ -175,12 +175,11 @@ class TokenFile:
             _write(self._path, tuple(tokens.values()))
         return tokens[token_id]
 
-    def bearer(self, text: str, clock: Callable[[], float] = time.time) -> Token:
+    def bearer(self, text: str) -> Token:
         """Return the token of a call.
 
         Args:
             text: What the call presents, without "Bearer"; "" for nothing.
-            clock: Seconds since 1970.
 
         Raises:
             UnauthenticatedError: no token, an unknown, expired or revoked one; all are told alike.
@@ -191,7 +190,12 @@ class TokenFile:
         # An unknown id takes the same comparison as a known one.
         presented = _hash(match.group(2) if match else "")
         is_secret = hmac.compare_digest(presented, token.sha256 if token else _NOBODY)
-        if token is None or not is_secret or token.is_revoked or token.expires_unix_s <= clock():
+        if (
+            token is None
+            or not is_secret
+            or token.is_revoked
+            or token.expires_unix_s <= time.time()
+        ):
             raise UnauthenticatedError(
                 "a valid token is needed: set KERNEL_FOUNDRY_TOKEN to one that"
                 " `kfoundry token create` made for this service"
@@ -239,26 +243,17 @@ def _token(entry: Any) -> Token:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from changing the file: who reads an old one would undo a revocation."""
-    descriptor = -1
-    try:
+    with writing(path, field="tokens"):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path.parent, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        if descriptor >= 0:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
             os.close(descriptor)
 
 
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
-    try:
+    with writing(path, field="tokens"):
         replace_file(path, text, mode=0o600)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{path} cannot be written: {error.strerror}", field="tokens")

@@ -1,4 +1,4 @@
-"""What users have used of a host's services, in a file that all its services share."""
+"""The usage of a host's services by users, in a file that all its services share."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ class Usage:
 
 
 class UsageFile:
-    """What all users of a host's services have used.
+    """The usage of a host's services by all users.
 
     Args:
         path: The file, made at its first use, for its owner alone.

@@ -1,6 +1,6 @@
 """The Python SDK: `connect()` gives a `Foundry` whose calls are plain and synchronous.
 
-A thin face over the asynchronous ports; services are opened at their first use and kept until
+Synchronous calls of the asynchronous ports. Services are opened at their first use and kept until
 `close`.
 """
 
@@ -25,7 +25,7 @@ from kernel_foundry.domain.steering import Steering, SteeringEvent
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.unreadable_candidate import unreadable_candidate, unreadable_sweep
-from kernel_foundry.errors import KernelFoundryError, RunNotFoundError
+from kernel_foundry.errors import FoundryClosedError, KernelFoundryError, RunNotFoundError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
@@ -73,15 +73,12 @@ def connect(targets: Targets = Targets()) -> "Foundry":  # noqa: B008  frozen, a
 
 
 class Foundry:
-    """The system as a Python object; a context manager.
-
-    Args:
-        targets: Where the services are.
-    """
+    """The system as a Python object; a context manager. Closed, it raises `FoundryClosedError`."""
 
     def __init__(self, targets: Targets) -> None:
         self._runner = asyncio.Runner()
         self._directory = Directory(targets)
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -95,8 +92,11 @@ class Foundry:
         self.close()
 
     def close(self) -> None:
-        """End every process that was started and close every connection."""
+        """End every process that was started and close every connection; again: nothing."""
+        if self._is_closed:
+            return
         self._run(self._directory.close())
+        self._is_closed = True
         self._runner.close()
 
     def capabilities(self) -> Capabilities:
@@ -362,6 +362,7 @@ class Foundry:
             LlmConfigurationError and the other errors of the three ports.
         """
         loaded = given_task(task)
+        self._check_models(models)
         return self.with_services(
             lambda services: optimize(
                 services,
@@ -411,6 +412,7 @@ class Foundry:
             As `sdk.device_classes.optimization.optimize_classes`.
         """
         loaded = given_task(task)
+        self._check_models(models)
         return self.with_services(
             lambda services: optimize_classes(
                 services,
@@ -439,7 +441,8 @@ class Foundry:
 
         What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
         left. Other models or another strategy hold for this call; the run keeps its own. `limits`
-        and `in_flight` are not kept. Candidates of `start_from` that were not judged yet are lost.
+        and `in_flight` are not kept. Candidates of `start_from` that were not judged yet are
+        judged first.
 
         Raises:
             InvalidArgumentError: the run has used its budget up, and no more is given, or there is
@@ -448,6 +451,7 @@ class Foundry:
             RunNotFoundError: there is no such run.
             RunHeldError: another loop works on it.
         """
+        self._check_models(models)
         return self.with_services(
             lambda services: resume(
                 services,
@@ -525,31 +529,30 @@ class Foundry:
         What it taught (lessons, guidance) stays.
 
         Raises:
+            InvalidArgumentError: the name is empty.
             RunNotFoundError: no such run.
             RunHeldError: a loop works on it.
         """
-        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
-        self.ask_archive(lambda a: a.delete_run(name))
-        remove_kept(name)
-        self.ask_generator(lambda g: g.forget_run(name))
+        self.ask_archive(lambda a: a.delete_run(run))
+        remove_kept(run)
+        self.ask_generator(lambda g: g.forget_run(run))
 
     def rename(self, run: str, new_name: str) -> Run:
         """Give a run another name, also where its exchanges, landscapes, report and record are.
 
         Raises:
-            InvalidArgumentError: no run may be called so.
+            InvalidArgumentError: the name is empty, or no run may be called like the new one.
             RunNotFoundError: no such run.
             AlreadyExistsError: another run has the new name.
             RunHeldError: a loop works on it.
         """
-        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
-        renamed = self.ask_archive(lambda a: a.rename_run(name, new_name))
+        renamed = self.ask_archive(lambda a: a.rename_run(run, new_name))
         try:
-            self.ask_generator(lambda g: g.rename_run(name, new_name))
+            self.ask_generator(lambda g: g.rename_run(run, new_name))
         except KernelFoundryError:
-            self.ask_archive(lambda a: a.rename_run(new_name, name))
+            self.ask_archive(lambda a: a.rename_run(new_name, run))
             raise
-        rename_kept(name, new_name)
+        rename_kept(run, new_name)
         return renamed
 
     def exists(self, run: str) -> bool:
@@ -559,6 +562,11 @@ class Foundry:
         except RunNotFoundError:
             return False
         return True
+
+    def _check_models(self, models: tuple[str, ...]) -> None:
+        """Refuse models that cannot be asked before any other service is started."""
+        if models:
+            self._run(self._with_generator(lambda g: g.check_models(given_models(models))))
 
     async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
         return await call(await self._directory.evaluator())
@@ -573,4 +581,7 @@ class Foundry:
         return await call(await self._directory.experience())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._is_closed:
+            work.close()  # or Python warns that it was never awaited
+            raise FoundryClosedError("this Foundry is closed: connect() gives another")
         return self._runner.run(work)

@@ -18,6 +18,7 @@ _NAMES: Final = (
 )
 """What the added text binds; each gets a `_` where the file has the word already."""
 
+_WANTED: Final = "    wanted = "
 _ADDED: Final = '''
 
 # Added for `backward` of the sidecar: the task is the gradient of the module above.
@@ -137,6 +138,28 @@ def with_gradient(text: str, wanted: Sequence[str] = (), *, file_name: str) -> s
         "wanted": tuple(wanted),
     }
     return text.rstrip() + "\n" + _ADDED.format(**free, **parts)
+
+
+def gradient_of(text: str, reference: str) -> tuple[str, ...] | None:
+    """Return what a gradient's text wants the gradients of, by name; empty: of all there is.
+
+    Args:
+        text: Of the gradient.
+        reference: Whose gradient it has to be.
+
+    Returns:
+        None where the text is not the gradient of this reference.
+    """
+    for found in re.findall(rf"{re.escape(_WANTED)}(\(.*\)) or ", text)[-1:]:
+        try:
+            wanted = ast.literal_eval(found)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return None
+        if not isinstance(wanted, tuple):
+            return None
+        if with_gradient(reference, wanted, file_name="reference") == text:
+            return tuple(wanted)
+    return None
 
 
 def _arguments(tree: ast.Module, file_name: str) -> list[str]:

@@ -73,7 +73,7 @@ async def optimize(
     judge = device or language.value
     devices = (await services.evaluator.capabilities()).devices
     if any(judge in ways_to_ask(device) for device in devices):
-        listener(AdmissionStartEvent(task=task))
+        listener(AdmissionStartEvent(task=task, budget=budget))
     # A run that cannot begin is not left in the store; the admission itself is cached.
     admission = await services.evaluator.admit(task, judge)
     judge = kept_to_class(judge, admission.device)
@@ -160,7 +160,7 @@ async def resume(
         strategy=strategy or found.spec.strategy,
     )
     going_on = replace(found, spec=spec)
-    listener(AdmissionStartEvent(task=spec.task))
+    listener(AdmissionStartEvent(task=spec.task, budget=whole, resumed=found))
     return await _evolve(services, going_on, whole, limits, in_flight, listener, judging)
 
 

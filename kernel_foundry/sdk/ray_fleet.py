@@ -24,7 +24,7 @@ from kernel_foundry.paths import ray_token_path
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
 from kernel_foundry.text_file import read_text_file
-from kernel_foundry.whole_file import replace_file
+from kernel_foundry.whole_file import replace_file, writing
 
 APPLICATION: Final = "evaluator_svc.ray_app"
 """Module with `application`, which makes one; `add_methods` and `listen_on_loopback` are for the
@@ -249,13 +249,9 @@ def _token_file() -> Path:
     """The file of the token of this user's own clusters, made at first use."""
     path = ray_token_path()
     if not path.exists():
-        try:
+        with writing(path, field="token"):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, secrets.token_hex(32), mode=0o600)
-        except OSError as error:
-            raise InvalidArgumentError(
-                f"{path} cannot be written: {error.strerror}", field="token"
-            ) from error
     return path
 
 

@@ -73,11 +73,7 @@ class Services:
 
 
 class Directory:
-    """Opens each service once, at its first use, and closes all of them at the end.
-
-    Args:
-        targets: Where the services are.
-    """
+    """Opens each service once, at its first use, and closes all of them at the end."""
 
     def __init__(self, targets: Targets) -> None:
         self._targets = targets

@@ -1,8 +1,9 @@
 """The shelf: winners of earlier runs, found by the structure of what their references compute.
 
 The archive is its store: a kernel stands on it as long as its run is kept, and `runs delete` takes
-it off. Only winners that were measured again at the end of their run, passed and are fully trusted
-stand on it. Nothing is executed here: what is found is judged like any other candidate.
+it off. Only winners that were measured again at the end of their run, passed, are fully trusted and
+no slower than the fastest baseline stand on it. Nothing is executed here: what is found is judged
+like any other candidate.
 """
 
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ class ShelfKernel:
         if len(text) > LONGEST_MATERIAL:
             return None
         spec, speedup = self.run.spec, self.winner.evaluation.speedup
-        fast = "" if speedup is None else f", {speedup:.2f}x there"
+        fast = "" if speedup is None else f", {speedup:.2f}× there"
         name = (
             f"verified kernel of run {spec.name} for task {spec.task.name} on {spec.device}{fast}"
         )
@@ -143,4 +144,5 @@ async def verified_winner(archive: Archive, run: str) -> Elite | None:
         return None
     verdict = best.evaluation
     is_verified = verdict.passed and verdict.is_final and verdict.trust is Trust.FULL
-    return best if is_verified else None
+    is_fast = verdict.speedup is not None and verdict.speedup >= 1.0
+    return best if is_verified and is_fast else None

@@ -42,6 +42,7 @@ def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, An
         "arithmetic": evaluation.arithmetic,
         "fitness": evaluation.fitness,
         "measures": to_plain(evaluation.measures),
+        "launches": to_plain(evaluation.launches),
         "workloads": [_workload_object(w) for w in evaluation.workloads],
         "findings": [
             {
@@ -189,7 +190,7 @@ def count_text(stats: ArchiveStats) -> str:
 
 
 def checks_text(checks: tuple[Check, ...]) -> str:
-    """Return one line: "14 passed, 1 suspect (clock), 1 skipped"; "" when there are none."""
+    """Return one line: "14 passed, 1 failed (comparison on n=7), 1 skipped"; "": there are none."""
     counted = []
     for result in CheckResult:
         of_result = [c for c in checks if c.result is result]
@@ -197,10 +198,15 @@ def checks_text(checks: tuple[Check, ...]) -> str:
             continue
         text = f"{len(of_result)} {result.value}"
         if result in (CheckResult.SUSPECT, CheckResult.FAILED):
-            names = dict.fromkeys(c.kind.value.replace("_", " ") for c in of_result)
+            names = dict.fromkeys(_place(check) for check in of_result)
             text += f" ({', '.join(names)})"
         counted.append(text)
     return ", ".join(counted)
+
+
+def _place(check: Check) -> str:
+    on_workload = f" on {check.workload}" if check.workload else ""
+    return check.kind.value.replace("_", " ") + on_workload
 
 
 def duration(nanoseconds: float | None) -> str:

@@ -16,8 +16,10 @@ from kernel_foundry.errors import (
     PackageMissingError,
     StoreUnavailableError,
 )
+from kernel_foundry.paths import data_dir
 from kernel_foundry.sql.failures import store_errors
 from kernel_foundry.sql.migrate import SchemaLocation, migrate
+from kernel_foundry.sql.prepared import PreparedStatement
 
 BUSY_SECONDS: Final = 10
 """How long a writer waits for another one before the store counts as unavailable; well below the
@@ -26,12 +28,16 @@ BUSY_SECONDS: Final = 10
 _CONNECT_SECONDS: Final = 10
 """How long a PostgreSQL server may take to answer."""
 
+_BEGIN: Final = PreparedStatement(sa.text("BEGIN"))
+_BEGIN_IMMEDIATE: Final = PreparedStatement(sa.text("BEGIN IMMEDIATE"))
+
 
 def open_engine(url: str, schema: SchemaLocation) -> tuple[sa.Engine, str]:
     """Return an engine on `url` with `schema` at its head, and the URL without its password.
 
     Raises:
-        InvalidArgumentError: the URL is none, or of a database that we do not support.
+        InvalidArgumentError: the URL is none, of a database that we do not support, or of a file
+            in a folder that there is not; the data folder is made.
         StoreUnavailableError: the store cannot be reached, created, locked or written.
         PackageMissingError: PostgreSQL's driver is not installed.
         CorruptArchiveError: it is no store of ours, or of a newer version.
@@ -73,12 +79,20 @@ def _parse(url: str) -> sa.URL:
 
 def _sqlite(url: sa.URL, shown: str) -> sa.Engine:
     assert url.database is not None  # `_parse` refuses what has no file
+    folder = Path(url.database).parent
     try:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        if folder == data_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+        is_there = folder.is_dir()
     except OSError as error:
         raise StoreUnavailableError(
             f"cannot create the folder of the store {url.database}: {error}", url=shown
         ) from error
+    if not is_there:
+        # Made in silence, a mistyped one would look like a store that is empty.
+        raise InvalidArgumentError(
+            f"there is no folder {folder} for the store {url.database}: make it", field="store"
+        )
     arguments = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
     engine = sa.create_engine(url, connect_args=arguments)
     sa.event.listen(engine, "connect", _set_pragmas)
@@ -138,4 +152,4 @@ def _use_wal(cursor: sqlite3.Cursor) -> None:
 def _begin_immediate(connection: sa.Connection) -> None:
     """Writers take the lock at the start, so that none fails half-way; readers do not."""
     is_reader = connection.get_execution_options().get("reader", False)
-    connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+    (_BEGIN if is_reader else _BEGIN_IMMEDIATE).run(connection, {})

@@ -24,11 +24,7 @@ REQUEST_S: Final = 30.0
 
 
 class BadRequestError(Exception):
-    """What came is no request that is answered here.
-
-    Args:
-        status: What it is answered with.
-    """
+    """What came is no request that is answered here."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)

@@ -55,11 +55,7 @@ _STATUS: Final = {
 
 
 class Routes:
-    """Answers requests that may be answered.
-
-    Args:
-        directory: Where the services are.
-    """
+    """Answers requests that may be answered."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -66,8 +67,11 @@ class PageServer:
         try:
             server = await asyncio.start_server(self._accept, HOST, self._port, limit=LARGEST_HEAD)
         except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
             raise InvalidArgumentError(
-                f"port {self._port} cannot be listened on: {error.strerror}", field="port"
+                f"port {self._port} cannot be listened on ({why}):"
+                " choose another --port, or leave it out",
+                field="port",
             ) from error
         self._stack.callback(server.close)
         self._port = server.sockets[0].getsockname()[1]

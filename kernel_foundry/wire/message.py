@@ -110,16 +110,16 @@ class _Field:
     """Type of the value, or of one item."""
     is_optional: bool
     length: int | None
-    """Of a tuple of fixed length."""
+    """Length of a tuple of fixed length."""
     is_repeated: bool
     message_type: Descriptor | None
     has_presence: bool
     members: dict[int, Enum | None] | None
-    """Of an enum."""
+    """Members of an enum by number."""
     is_named: bool
     """Whether it is an enum whose values travel as strings, since others may be registered."""
     default: Any
-    """What it is when it is not set; `MISSING`: it has to be."""
+    """The value if it is not set; `MISSING`: it has to be set."""
 
 
 @cache
@@ -173,7 +173,7 @@ Writer = Callable[[Any, Any], None]
 
 @cache
 def _writer(kind: Any, descriptor: Descriptor) -> Writer:
-    """What writes a dataclass into messages of one type.
+    """Return the function that writes a dataclass into messages of one type.
 
     A verdict has hundreds of parts: which field is written how is decided once, and where a part
     stands is found out when it is refused. The same holds for `_reader`.
@@ -230,7 +230,7 @@ def _field_writer(field: FieldDescriptor) -> Writer:
 
 
 def _scalar_writer(field: FieldDescriptor) -> Writer:
-    """What writes a number, a text or an enum, or a sequence of them."""
+    """Return the function that writes a number, a text or an enum, or a sequence of them."""
     name, is_repeated, enum_type = field.name, field.is_repeated, field.enum_type
 
     def write(message: Any, value: Any) -> None:
@@ -307,7 +307,7 @@ def _field_reader(field: _Field) -> Reader:
 
 
 def _item_reader(field: _Field) -> Reader:
-    """What makes a value of what a message holds."""
+    """Return the function that makes a value of a message's field."""
     if field.message_type is not None:
         return _reader(field.kind, field.message_type)
     if field.is_named:

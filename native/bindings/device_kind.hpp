@@ -1,4 +1,4 @@
-// The Python face of a device kind: the same for all, over the seam in src/device.hpp.
+// The Python bindings of a device kind: the same for all, on the interface in src/device.hpp.
 #pragma once
 
 #include <pybind11/pybind11.h>

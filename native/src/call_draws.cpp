@@ -38,7 +38,7 @@ CallDraws::CallDraws(int descriptor) : descriptor_(descriptor) {
   if (fstat(descriptor, &facts) == 0) {
     count_ = static_cast<std::size_t>(facts.st_size) / sizeof(CallDraw);
   }
-  if (count_ == 0) throw std::invalid_argument("the file of draws holds none");
+  if (count_ == 0) throw std::invalid_argument("the file of draws is empty");
 }
 
 void CallDraws::read(std::size_t call, CallDraw& draw) const {
@@ -46,7 +46,7 @@ void CallDraws::read(std::size_t call, CallDraw& draw) const {
                                     : pread(descriptor_, &draw, sizeof draw,
                                             static_cast<off_t>(call % count_ * sizeof draw));
   if (done != static_cast<ssize_t>(sizeof draw)) {
-    throw DriverError("cannot read what decides about a timed call");
+    throw DriverError("cannot read the random numbers of a timed call");
   }
 }
 

@@ -5,7 +5,7 @@
 namespace kernel_foundry {
 namespace {
 
-// A reading takes up to a millisecond, and throttling lasts for many.
+// A reading takes up to a millisecond, and throttling lasts for many milliseconds.
 constexpr double least_block_ns = 5e6;
 
 void drop_after(std::vector<double>& samples, std::size_t count) {

@@ -11,13 +11,13 @@ namespace kernel_foundry {
 
 class ClockWatch {
  public:
-  // Takes the first reading. `clocks` may be null: then there are no blocks and nothing is dropped.
+  // Takes the first reading. With null `clocks` there are no blocks, and no sample is dropped.
   explicit ClockWatch(Clocks* clocks);
 
-  // Called after each sample but the last: ends a block when it has lasted long enough.
+  // Called after each sample but the last. Ends the block when it has lasted long enough.
   void note(Measurement& result);
-  // Ends the block at hand before the measurement stops; false when its samples were dropped and
-  // there is time for others. Without time, and with no sample that counts, it is taken as it is.
+  // Ends the last block before the measurement stops. Returns false if its samples were dropped and
+  // there is time for others. If time is up and no other sample counts, the block is kept.
   [[nodiscard]] bool settle(Measurement& result, bool is_out_of_time);
 
  private:

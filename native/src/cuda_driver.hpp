@@ -1,4 +1,4 @@
-// The CUDA driver, loaded when it is first asked for, and what its results mean.
+// The CUDA driver, loaded at its first use, and the meaning of its results.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include "cuda_abi.hpp"
 #include "error.hpp"
 
-// Every function used: member, exported symbol, parameters. Where the driver exports several
-// versions, the oldest that does what is needed.
+// Every function that we use: member, exported symbol, parameters. If the driver exports several
+// versions of one, this is the oldest that suffices.
 #define KERNEL_FOUNDRY_CUDA_REQUIRED(X)                                                            \
   X(init, cuInit, (unsigned flags))                                                                \
   X(driver_get_version, cuDriverGetVersion, (int* version))                                        \
@@ -67,7 +67,7 @@
   X(event_destroy, cuEventDestroy_v2, (Event event))                                               \
   X(event_record, cuEventRecord, (Event event, Stream stream))
 
-// Null in drivers that have none of it; of the last two there is at least one.
+// Null in drivers that lack it; every driver has at least one of the last two.
 #define KERNEL_FOUNDRY_CUDA_OPTIONAL(X)                                                            \
   X(device_get_uuid, cuDeviceGetUuid_v2, (Uuid * uuid, Ordinal device))                            \
   X(ctx_reset_persisting_l2_cache, cuCtxResetPersistingL2Cache, ())                                \
@@ -90,21 +90,21 @@ struct Driver {
   int version = 0;  // 13000 for CUDA 13.0
 };
 
-// Loads and starts the driver the first time; throws DriverUnavailableError, and tries again the
-// next time. KERNEL_FOUNDRY_CUDA_DRIVER names another library.
+// Loads and initialises the driver at the first call. Throws DriverUnavailableError if it cannot;
+// the next call tries again. KERNEL_FOUNDRY_CUDA_DRIVER names another library.
 const Driver& driver();
 
-// "call: NAME (number): text".
+// Returns "call: NAME (number): text".
 [[nodiscard]] std::string describe(Result result, const std::string& call);
 
-// What a result says of the candidate: work that was queued earlier is reported by any later call.
-// False: it is not the candidate's fault.
+// Returns whether a result is the candidate's fault. Any later call may report the failure of work
+// that was queued earlier.
 [[nodiscard]] bool is_launch_fault(Result result) noexcept;
 
-// Throws LaunchError for what a kernel did, DriverError for anything else.
+// Throws LaunchError if a kernel failed, DriverError for any other failure.
 void check(Result result, const char* call);
 
-// For launches, which are the candidate's: throws LaunchError, whatever it is.
+// The check of a candidate's launches: throws LaunchError for every failure.
 void check_launch(Result result, const std::string& call);
 
 }  // namespace cuda

@@ -27,8 +27,8 @@ constexpr double kernel_ns = 1540;
 constexpr std::size_t sample_count = 200;
 constexpr std::size_t caches_of_a_flush = 2;
 
-// Of the middle half: as robust as a median, and finer than the events' clock, which ticks every
-// 32 ns.
+// The mean of the middle half is as robust as a median, and finer than the events' clock, which
+// ticks every 32 ns.
 double mean_of_middle(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);

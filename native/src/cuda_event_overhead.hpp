@@ -1,4 +1,4 @@
-// Time that a pair of events adds to the span between them.
+// The time that a pair of events adds to the span between them.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,16 @@
 
 namespace kernel_foundry {
 
-// Measured with a kernel that does nothing, once in each process: on an H200 it is 1.1 to 1.35 µs,
-// differs by 0.2 µs from process to process, and short kernels with it (correlation 0.9 and more).
+// It is measured once in each process, with a kernel that does nothing. On an H200 it is 1.1 to
+// 1.35 µs. It differs by 0.2 µs from process to process, and the times of short kernels differ with
+// it (correlation 0.9 and more).
 class CudaEventOverhead {
  public:
-  // Loads its kernel at once: later the process may be locked in. The context must be current.
+  // Loads its kernel at once, since the process may be locked in later. The context must be
+  // current.
   explicit CudaEventOverhead(const cuda::SharedContext& context);
 
-  // `device` is the one that asks; nothing may be queued on it. Its caches are emptied.
+  // `device` must be the caller's own, with an empty queue. Its caches are emptied.
   [[nodiscard]] double nanoseconds(Device& device);
 
  private:

@@ -11,24 +11,24 @@ using cuda::check;
 using cuda::driver;
 
 constexpr unsigned block = 1024;
-constexpr unsigned rounds = 2;  // should one multiprocessor get two groups and another none
+constexpr unsigned rounds = 2;  // since one multiprocessor may get two groups and another none
 constexpr unsigned local_sizes = 11;
 constexpr std::size_t least_local_bytes = 256;
 
-// Of a work-item, all in use at once: with the few others they are the 64 that a work-item of a
-// full multiprocessor can have (one more is spilled).
+// Registers of a work-item that are in use at once. With the few others they are the 64 that a
+// work-item of a full multiprocessor can have; one more would be spilled.
 constexpr unsigned held_registers = 61;
 
-// What a compiler made of
+// The PTX that a compiler made of
 //
 //   extern "C" __global__ void scrub(unsigned size_bytes) {
 //     extern __shared__ volatile unsigned words[];
 //     for (unsigned i = threadIdx.x; i < size_bytes / 4; i += blockDim.x) words[i] = ~0u;
 //   }
 //
-// but from address 0: before what a kernel declares lies a part that is the system's own, and that
-// a kernel can reach and find as it was. No number, whatever a kernel takes it for. What follows
-// the barrier takes the same into all registers.
+// but from address 0: below the shared memory that a kernel declares lies the system's own part,
+// which a kernel can reach, and where data last from launch to launch. The value is NaN in every
+// float format. The code after the barrier writes it into all registers, too.
 constexpr const char* scrub = R"(
 .version 6.4
 .target sm_75
@@ -147,7 +147,7 @@ void CudaScrub::enqueue(cuda::Stream stream) {
                                arguments.data(), nullptr),
         "cuLaunchKernel of a scrub");
   if (local_count_ == 0) return;
-  // It takes as much memory as the candidate's own kernels would on a full device.
+  // Its local memory is as large as that of the candidate's own kernels on a full device.
   cuda::check_launch(driver().launch_kernel(local_kernels_[local_count_ - 1], local_groups_, 1, 1,
                                             block, 1, 1, 0, stream, nullptr, nullptr),
                      "cuLaunchKernel of a scrub of local memory");

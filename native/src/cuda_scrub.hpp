@@ -1,5 +1,5 @@
-// Overwrites what a kernel would find in shared and local memory, and in registers that it never
-// wrote, from the launches before it.
+// Overwrites what earlier launches left in shared memory, local memory and registers, where the
+// next kernel could read it.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace kernel_foundry {
 
-// Shared memory is not cleared between launches (seen on an H200: a counter in it survives hundreds
-// of calls), nor is the memory behind what a work-item spills, so a call could leave something
-// there to the next. A register that a kernel reads without having written it holds what the last
-// work-item left there.
+// The hardware clears neither shared memory (seen on an H200: a counter in it survives hundreds of
+// calls) nor the memory of spills between launches, so a call could leave something there for the
+// next. A register that a kernel reads before writing it holds what the last work-item left there.
 class CudaScrub {
  public:
-  // Loads its kernel at once: later the process may be locked in. The context must be current.
+  // Loads its kernel at once, since the process may be locked in later. The context must be
+  // current.
   explicit CudaScrub(const cuda::SharedContext& context);
 
-  // From here on, as much of every work-item's local memory is overwritten, too. Throws LoadError
-  // where it is more than can be.
+  // From now on also overwrites so many bytes of every work-item's local memory. Throws LoadError
+  // if no work-item can have so many.
   void cover_local(std::size_t bytes);
 
-  // On every multiprocessor.
+  // Enqueues the scrub for every multiprocessor.
   void enqueue(cuda::Stream stream);
 
  private:

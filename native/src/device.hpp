@@ -1,5 +1,5 @@
-// The interface of a device kind: it implements Compiler, Device and Program, and the small classes
-// that these return.
+// The interface that each kind of device implements: Compiler, Device and Program, and the small
+// classes that these return.
 #pragma once
 
 #include <array>
@@ -40,18 +40,18 @@ struct DeviceFacts {
   std::size_t memory_bytes = 0;
   std::size_t cache_bytes = 0;  // last level
   std::optional<UnitLimits> unit_limits;
-  std::string uuid;  // empty where there is none
+  std::string uuid;  // empty if the device has none
 };
 
-// Object code that another process can load, and what the compiler said.
+// Object code that another process can load, and the compiler's log.
 struct ObjectCode {
   std::string code;
-  std::string assembly;  // for reading only; empty where the code itself is read
+  std::string assembly;  // only read; empty if the object code itself is read
   std::string log;
   double build_ns = 0;
 };
 
-// Source text to object code; needs no device where the kind's compiler needs none.
+// Compiles source text to object code. Needs a device only if the kind's compiler does.
 class Compiler {
  public:
   virtual ~Compiler() = default;
@@ -62,7 +62,7 @@ class Compiler {
   [[nodiscard]] virtual ObjectCode compile(const std::string& source,
                                            const std::vector<std::string>& options,
                                            const std::vector<std::string>& kernels) = 0;
-  // Drop what the driver must not see at the end of the process.
+  // Drops state that must be gone before the driver is unloaded at the end of the process.
   virtual void release() noexcept {}
 };
 
@@ -148,7 +148,7 @@ struct ByteRange {
 struct CoveredRange {
   std::uintptr_t address;  // on the host alone in its pages
   std::size_t size_bytes;
-  bool is_read_only;  // to kernels, while it is not hidden
+  bool is_read_only;  // for kernels, while it is shown
   std::string name;
 };
 
@@ -170,18 +170,19 @@ class Device {
                                                       const std::vector<std::string>& kernels) = 0;
   [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(std::size_t size_bytes) = 0;
 
-  // Queue work in order; all throw LaunchError. The work may still run when they return, on a CPU
-  // too: `wait` waits for it.
+  // These queue work in order and throw LaunchError. The work may still run when they return, also
+  // on a CPU; `wait` waits for it.
   virtual void enqueue(const Launch& launch, const std::vector<std::uintptr_t>& addresses) = 0;
   virtual void clear(std::uintptr_t address, std::size_t size_bytes) = 0;
   virtual void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) = 0;
   virtual void copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) = 0;
   // Changes the values of a tensor in place.
   virtual void redraw(std::uintptr_t address, const RedrawPass& pass) = 0;
-  // Displace measured data from every cache by touching `size_bytes` of other data.
+  // Empties every cache of measured data by touching `size_bytes` of other data.
   virtual void flush(std::size_t size_bytes) = 0;
-  virtual void wait() = 0;  // throws LaunchError for what failed on the way
-  // From the start of the first to the end of the last kernel since the wait before; else NaN.
+  virtual void wait() = 0;  // throws LaunchError if queued work failed
+  // Time from the start of the first to the end of the last kernel since the last wait; NaN if it
+  // is not known.
   [[nodiscard]] virtual double span_ns() = 0;
 
   // The functions of compare.hpp on memory of the device; they wait.
@@ -190,42 +191,43 @@ class Device {
   [[nodiscard]] virtual bool same_bytes(std::uintptr_t a, std::uintptr_t b,
                                         std::size_t size_bytes) = 0;
 
-  // Fills every range, in few steps where there are many.
+  // Fills every range, many of them in one step.
   virtual void fill_all(const std::vector<ByteRange>& ranges) {
     for (const ByteRange& range : ranges) fill(range.address, range.size_bytes, range.byte);
   }
-  // Index of a range with another byte than its own; waits.
+  // Returns the index of a range that has another byte than its own; waits.
   [[nodiscard]] virtual std::optional<std::size_t>
   find_other(const std::vector<ByteRange>& ranges) = 0;
-  // Shown at first. On host memory an access to what is hidden is reported as a trespass.
+  // The ranges are shown at first. An access to hidden host memory is reported as a trespass.
   [[nodiscard]] virtual std::unique_ptr<Cover> cover(std::vector<CoveredRange> ranges) = 0;
-  // What `allocate` gives is as many whole units, and begins where one does: kernels can write to
-  // all of it.
+  // `allocate` gives whole units of this size, from the beginning of one: kernels can write to all
+  // of it.
   [[nodiscard]] virtual std::size_t unit_bytes() const noexcept = 0;
 
-  // Drop queue and context; nothing else may be called afterwards.
+  // Drops queue and context; nothing else may be called afterwards.
   virtual void release() noexcept = 0;
 
   // From here on: additions of a device with its own memory and stream. The defaults are those
   // of a device that works in host memory and is timed by the host's clock.
 
   [[nodiscard]] virtual bool is_host_memory() const noexcept { return true; }
-  // Of the driver, for libraries that enqueue their own work.
+  // The driver's stream, for libraries that enqueue their own work.
   [[nodiscard]] virtual std::uintptr_t stream() const noexcept { return 0; }
 
-  // Whether `marked_ns` is the figure, not the host's clock.
+  // Whether `marked_ns` is the figure that counts, rather than the host's clock.
   [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
-  // Overhead of a pair of marks around no work.
+  // The overhead of a pair of marks, in nanoseconds.
   [[nodiscard]] virtual double event_overhead_ns() { return 0; }
   virtual void mark_start() {}
   virtual void mark_end() {}
-  // Between the two marks, as the events say it; only after `wait`.
+  // The time between the two marks by the device's events; only after `wait`.
   [[nodiscard]] virtual double marked_ns() { return std::numeric_limits<double>::quiet_NaN(); }
-  // Holds back whatever is enqueued next until `release_hold`; false where that cannot be. Nothing
-  // that waits may be called in between, nor more enqueued than the driver's queue takes.
+  // Holds back all work that is enqueued until `release_hold`; returns false if the device cannot.
+  // In between nothing that waits may be called, and no more enqueued than the driver's queue
+  // takes.
   [[nodiscard]] virtual bool hold() { return false; }
   virtual void release_hold() {}
-  // Records what `enqueue` enqueues instead of running it; null where there are no graphs.
+  // Records the work that `enqueue` enqueues instead of running it; null on devices without graphs.
   [[nodiscard]] virtual std::unique_ptr<Graph> capture(const std::function<void()>& enqueue) {
     (void)enqueue;
     return nullptr;
@@ -233,9 +235,9 @@ class Device {
   // Null if the device does not report them.
   [[nodiscard]] virtual Clocks* clocks() noexcept { return nullptr; }
   // Overwrites on-chip memory and dead stacks, where the next kernel could find data of earlier
-  // ones; does nothing on a device that has neither.
+  // ones; does nothing on a device without them.
   virtual void scrub() {}
-  // Lets go of cache lines that a kernel asked to keep.
+  // Releases cache lines that a kernel asked to keep.
   virtual void reset_persisting_cache() {}
 
   // Memory that other processes open by its handle; zeros at first. Throws DriverError.

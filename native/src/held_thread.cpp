@@ -19,14 +19,14 @@
 namespace kernel_foundry {
 namespace {
 
-// Ignored where nobody asks for it, and sent by no runtime.
+// Ignored by default, and sent by no runtime.
 constexpr int stop_signal = SIGURG;
 constexpr std::chrono::seconds longest_wait{5};
 constexpr long slice_ns = 2'000'000;
 
 using Table = std::vector<HeldThread*>;
 
-// A handler can take no lock: it reads whole tables, which are never changed nor given back.
+// A signal handler can take no lock, so it reads tables that are never changed or freed.
 std::atomic<const Table*> published{nullptr};
 
 void on_stop(int, siginfo_t*, void* context) {
@@ -62,7 +62,7 @@ bool HeldThread::wait_until_held() {
     if (now == held) return true;
     if (now == has_handler_stack) ask();
     wait_while(asked);
-    // Not a mere wait: a thread that ends leaves its signal unanswered.
+    // The thread may have ended, and then nobody answers the signal.
     if (syscall(SYS_tgkill, getpid(), thread_, 0) != 0) return false;
     if (std::chrono::steady_clock::now() > end) {
       throw DriverError("thread " + std::to_string(thread_) + " does not stop within 5 s");
@@ -75,7 +75,7 @@ void HeldThread::release() noexcept { become(runs); }
 void HeldThread::stop(ucontext_t& interrupted) noexcept {
   if (state_.load(std::memory_order_acquire) != asked) return;
   if (interrupted.uc_stack.ss_size == 0) {
-    // What is set here is in force when the handler has returned; this frame lies where kernels
+    // The stack that is set here is used from the next signal on. This frame is still where kernels
     // find it, so the thread is asked again.
     interrupted.uc_stack.ss_sp = reinterpret_cast<void*>(handler_stack_.address());
     interrupted.uc_stack.ss_flags = 0;

@@ -1,4 +1,4 @@
-// Another thread of this process, held in a signal handler while its stack is looked after.
+// Another thread of this process, held in a signal handler while its stack is cleared.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace kernel_foundry {
 struct StackBounds {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
-  bool grows = false;  // that of the process's first thread
+  bool grows = false;  // true for the stack of the process's first thread
 
   [[nodiscard]] bool holds(std::uintptr_t address) const noexcept {
     return begin <= address && address < end;
@@ -26,17 +26,17 @@ class HeldThread {
   explicit HeldThread(pid_t thread) : thread_(thread), handler_stack_(handler_stack_bytes) {}
 
   [[nodiscard]] pid_t thread() const noexcept { return thread_; }
-  // Asks it to stop; does nothing where it has ended.
+  // Asks the thread to stop; does nothing if it has ended.
   void ask() noexcept;
-  // False where it has ended. Throws DriverError where it does not stop.
+  // Returns false if the thread has ended. Throws DriverError if it does not stop.
   [[nodiscard]] bool wait_until_held();
-  // Where the part of its stack ends that is in use; while it is held.
+  // The lower end of the part of its stack that is in use; valid while it is held.
   [[nodiscard]] std::uintptr_t stack_pointer() const noexcept { return stack_pointer_; }
   void release() noexcept;
 
   StackBounds stack;  // set by the holder; empty initially
 
-  // On the thread itself, in the handler: returns when it is released.
+  // Called by the thread itself, in the handler; returns when it is released.
   void stop(ucontext_t& interrupted) noexcept;
 
  private:
@@ -45,8 +45,8 @@ class HeldThread {
   void wait_while(State state) noexcept;
   void become(State state) noexcept;
 
-  // A handler begins with the registers that a kernel left: they go to where no kernel finds them.
-  // There is room for them, and for the handler of faults.
+  // The kernel of the operating system saves the interrupted registers on the handler's stack. This
+  // one is where no candidate's kernel finds them, and has room for the handler of faults as well.
   static constexpr std::size_t handler_stack_bytes = std::size_t{64} << 10;
 
   pid_t thread_;
@@ -55,7 +55,8 @@ class HeldThread {
   std::uintptr_t stack_pointer_ = 0;
 };
 
-// From now on the handler finds this thread. It is kept: a signal may be on its way to it.
+// Returns the entry of a thread, and makes it if there is none. Entries are kept for good, since a
+// signal may still be on its way to a thread.
 [[nodiscard]] HeldThread& known_thread(pid_t thread);
 
 }  // namespace kernel_foundry

@@ -11,8 +11,8 @@ namespace {
 // A held queue takes about a thousand entries; past that, enqueuing would wait for ever.
 constexpr std::size_t most_held_steps = 256;
 
-// In a longer run the host's pace at its beginning does not show, and running it once more to get
-// ready would be dear.
+// Runs up to this length are tried once more in `prepare`. In a longer run the time that the host
+// takes at its beginning does not show, and another run would cost too much.
 constexpr double longest_short_run_ns = 5e6;
 
 // The first run also loads the kernels.
@@ -111,7 +111,7 @@ void LaunchSequence::capture(std::size_t set) {
   graphs_[set] = device_->capture([&] {
     for (const Step& step : steps_) enqueue_step(step, set);
   });
-  // The first launch of a graph brings it to the device, and must not be held.
+  // The first launch uploads the graph to the device, and must not be held.
   if (graphs_[set] && is_short()) run(set);
 }
 

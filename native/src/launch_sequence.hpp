@@ -1,4 +1,4 @@
-// A flat list of launches that is replayed with no interpreter in between.
+// A flat list of launches that is replayed without an interpreter.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace kernel_foundry {
 
-// A stretch of one bound buffer.
+// The first bytes of one bound buffer.
 struct Region {
   std::size_t buffer;
   std::size_t size_bytes;
 };
 
-// A host function that enqueues work of its own on the device's stream. Where `result` names a
-// buffer, the address it returns is that buffer's for the steps that follow.
+// A host function that enqueues work of its own on the device's stream. If `result` names a buffer,
+// the steps that follow find that buffer at the address that the function returns.
 struct HostCall {
   std::function<std::uintptr_t(std::size_t set)> function;
   std::optional<std::size_t> result;
@@ -38,25 +38,25 @@ class LaunchSequence {
   // Sets the addresses of set `set`, one for each buffer index.
   void bind(std::size_t set, std::vector<std::uintptr_t> addresses);
 
-  // Queues every step on set `set`, as a graph where one was captured. Throws LaunchError.
+  // Queues every step on set `set`, as a graph if one was captured. Throws LaunchError.
   void enqueue(std::size_t set);
-  // The same, and waits.
+  // Queues the steps and waits for them.
   void run(std::size_t set);
-  // Runs step by step, on caches that were emptied before the first where `flush_bytes` are given;
-  // the time of each, in nanoseconds.
+  // Runs step by step and returns the time of each step in nanoseconds. Before the first one it
+  // empties the caches with `flush_bytes` of other data; 0 leaves them as they are.
   [[nodiscard]] std::vector<double> profile(std::size_t set, std::size_t flush_bytes);
-  // Records the steps of a set, for `enqueue` to replay; does nothing with host calls among them,
-  // and on devices without graphs.
+  // Records the steps of a set for `enqueue` to replay. Does nothing if there are host calls among
+  // them, or if the device has no graphs.
   void capture(std::size_t set);
-  // Runs until the kernels are loaded and it is known whether a run is short.
+  // Makes runs until the kernels are loaded and the duration of a run is known.
   void prepare();
 
-  // Whether the device's queue may be held while the sequence is enqueued, and it is worth it.
+  // Whether the device's queue may be held while the sequence is enqueued, and holding it pays.
   [[nodiscard]] bool may_be_held(std::size_t set) const;
   [[nodiscard]] std::size_t step_count() const noexcept { return steps_.size(); }
   [[nodiscard]] std::size_t set_count() const noexcept { return sets_.size(); }
   [[nodiscard]] const std::vector<std::uintptr_t>& addresses(std::size_t set) const;
-  // Those of the last run, with the results of its calls.
+  // The addresses of the last run, with the results of its host calls.
   [[nodiscard]] const std::vector<std::uintptr_t>& last_addresses() const noexcept { return last_; }
   [[nodiscard]] Device& device() const noexcept { return *device_; }
 

@@ -11,9 +11,10 @@
 namespace kernel_foundry {
 namespace {
 
-// Decides about calls one after the other. While a kernel runs, nothing here reveals whether its
-// call has a guest's inputs or will be kept: that is read again when the call has ended. Not
-// inlined: what a function had in its frame or in registers is dead, and cleared, when it returns.
+// Decides about one call after the other. While a kernel runs, nothing in memory reveals whether
+// its call has a guest's inputs or will be kept: the draw is read again when the call has ended.
+// The functions are not inlined, so that their frames and registers are dead, and cleared, before
+// the launch.
 class Decisions {
  public:
   explicit Decisions(const MeasureOptions& options)
@@ -60,8 +61,8 @@ class Decisions {
   std::size_t made_ = 0;
 };
 
-// Calls among the timed ones that have the inputs of guests, in turn. All is as it is for a timed
-// call, from the same place in the same loop, but that their times are dropped.
+// Calls among the timed ones that have the inputs of guests, in turn. They are made like timed
+// calls, at the same place of the same loop, but their times are dropped.
 class GuestCalls {
  public:
   GuestCalls(Trial& trial, const Decisions& decisions) : trial_(trial), decisions_(decisions) {
@@ -70,12 +71,12 @@ class GuestCalls {
     }
   }
 
-  // Before timed call number `call`, which has a set.
+  // Called before timed call number `call`, when its set is chosen.
   [[gnu::noinline]] void lend_if_due(std::size_t call, std::size_t set) {
     if (is_due(call)) trial_.lend(set, guest());
   }
 
-  // After it: whether it was a guest's.
+  // Called after it; returns whether the call had a guest's inputs.
   [[gnu::noinline]] bool take_back_if_lent(std::size_t call, std::size_t set) {
     if (!is_due(call)) return false;
     trial_.take_back(set, guest());
@@ -85,7 +86,7 @@ class GuestCalls {
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
-  // One after the last call, where there was none: a measurement may be short.
+  // Makes a guest's call after the last one if there was none, since a measurement may be short.
   void make_if_none(const MeasureOptions& options, std::size_t set) {
     if (trial_.guest_count() == 0 || count_ > 0) return;
     trial_.lend(set, guest());

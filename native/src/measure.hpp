@@ -26,25 +26,25 @@ struct CallTime {
 class Trial {
  public:
   virtual ~Trial() = default;
-  // Give the set inputs that no earlier call had, and prepare it again; `index` counts all calls,
+  // Gives the set inputs that no earlier call had, and prepares it again. `index` counts all calls,
   // from 1.
   virtual void redraw(std::size_t set, std::uint32_t index) = 0;
   // Duration of the last `prepare`.
   [[nodiscard]] virtual std::optional<double> prepare_ns() const noexcept { return std::nullopt; }
-  // Give all sets the inputs that they had at first.
+  // Gives all sets their first inputs again.
   virtual void restore() = 0;
-  // Poison outputs, all of which must be written, and overwrite scratch: no call finds what an
-  // earlier one left.
+  // Poisons the outputs, all of which must be written, and overwrites scratch, so that no call
+  // finds data of an earlier one.
   virtual void poison(std::size_t set) = 0;
   virtual void flush() = 0;  // scrub on-chip memory and dead stacks, then flush caches
-  // One call, complete when it returns.
+  // Makes one call, which is complete on return.
   [[nodiscard]] virtual CallTime call(std::size_t set) = 0;
   virtual void keep(std::size_t slot, std::size_t set) = 0;  // save the outputs of the last call
   // Inputs beside those of the sets, for calls that are made among the timed ones.
   [[nodiscard]] virtual std::size_t guest_count() const noexcept { return 0; }
-  // Swap in a guest's inputs and prepare the set again…
+  // Swaps in a guest's inputs and prepares the set again.
   virtual void lend(std::size_t set, std::size_t guest) { (void)set, (void)guest; }
-  // …and save the outputs of the last call, then restore the set's own inputs.
+  // Saves the outputs of the last call, then restores the set's own inputs.
   virtual void take_back(std::size_t set, std::size_t guest) { (void)set, (void)guest; }
   // Whether the figure is a span of device events, and the other clock the host's.
   [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
@@ -74,10 +74,11 @@ struct ClockBlock {
 using KeptCalls = std::vector<std::pair<std::size_t, std::size_t>>;
 
 struct Measurement {
-  std::vector<double> samples_ns;  // device events where it times by them, else the steady clock
-  std::vector<double> device_ns;   // events beside the steady clock; empty where there are none
-  std::vector<double> host_ns;     // the steady clock beside events
-  std::vector<double> prepare_ns;  // before each of these calls; empty where nothing is prepared
+  std::vector<double>
+      samples_ns;                 // by device events if the device times by them, else steady clock
+  std::vector<double> device_ns;  // by events, beside the steady clock; empty without events
+  std::vector<double> host_ns;    // by the steady clock, beside events
+  std::vector<double> prepare_ns;  // of `prepare` before each call; empty if nothing is prepared
   std::vector<ClockBlock> clocks;  // empty if the device reports none
   std::string stop_reason;
   std::size_t discarded_count = 0;  // samples of a throttled device
@@ -99,8 +100,8 @@ struct KeptCallsOptions {
   std::size_t call_count = 0;
 };
 
-// The calls that `measure` keeps, given how many it made. The judge compares a runner's report with
-// this.
+// Returns the calls that `measure` keeps, given how many it made. The judge compares a runner's
+// report with them.
 [[nodiscard]] KeptCalls kept_calls(const KnownCallDraws& draws, const KeptCallsOptions& options);
 
 using SteadyClock = std::chrono::steady_clock;

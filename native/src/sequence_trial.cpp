@@ -23,7 +23,7 @@ void get_ready(LaunchSequence& sequence) {
 // From the system: a generator's state would tell kernels on the CPU what comes.
 unsigned char some_byte() {
   unsigned char byte = 0;
-  if (getrandom(&byte, 1, 0) != 1) throw DriverError("the system draws no random byte");
+  if (getrandom(&byte, 1, 0) != 1) throw DriverError("getrandom gives no byte");
   return byte;
 }
 

@@ -8,6 +8,8 @@ namespace kernel_foundry {
 namespace {
 
 constexpr std::size_t samples_before_dropping = 3;
+constexpr std::size_t samples_that_scatter = 3;
+constexpr double slow_calls_share = 3.0;  // of the budget, for that many samples
 
 }  // namespace
 
@@ -37,8 +39,9 @@ std::optional<std::string> MedianCriterion::finished(const std::vector<double>& 
     return "converged";
   }
   if (count >= options_.max_samples) return "max_samples";
-  // One sample has to be there, however slow a call is.
-  if (count >= 1 && elapsed_seconds >= options_.max_seconds) return "budget";
+  // Fewer do not tell how they scatter; but a call may be as long as the whole budget, or longer.
+  const double shares = count < samples_that_scatter ? slow_calls_share : 1.0;
+  if (count >= 1 && elapsed_seconds >= shares * options_.max_seconds) return "budget";
   return std::nullopt;
 }
 

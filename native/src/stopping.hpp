@@ -27,7 +27,7 @@ class MedianCriterion final : public StoppingCriterion {
   struct Options {
     std::size_t min_samples = 10;
     std::size_t max_samples = 1000;
-    double max_seconds = 1;
+    double max_seconds = 1;  // three times that for the first three samples
     double target_half_width = 0.01;
     double stop_above_ns = 0;  // an incumbent's time; 0: never
     // How far the best sample has to be behind it: noise on a shared machine stays well below.

@@ -20,15 +20,16 @@
 #include "error.hpp"
 #include "held_thread.hpp"
 
-// Where the process's first frame began. Source: ld.so of glibc, symbol version GLIBC_2.2.5.
+// The address at which the process's first frame began. Source: ld.so of glibc, symbol version
+// GLIBC_2.2.5.
 extern "C" void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
 
 namespace kernel_foundry {
 namespace {
 
-// Below its stack pointer a function may keep this much (System V ABI, x86-64).
+// Bytes below its stack pointer that a function may use (System V ABI, x86-64).
 constexpr std::uintptr_t red_zone_bytes = 128;
-// What this thread fills of its own by using it; below, it fills from outside.
+// Bytes of its own stack that this thread fills by using them; those below it fills by address.
 constexpr std::size_t near_bytes = std::size_t{64} << 10;
 
 bool is_mapped(std::uintptr_t page) noexcept {
@@ -36,7 +37,7 @@ bool is_mapped(std::uintptr_t page) noexcept {
   return mincore(reinterpret_cast<void*>(page), page_bytes, &ignored) == 0;
 }
 
-// Reads a file: not while a thread is held that may have a lock of the allocator's.
+// Reads a file, so it must not run while a thread is held: that may have the allocator's lock.
 StackBounds bounds_around(std::uintptr_t address) {
   std::ifstream maps("/proc/self/maps");
   std::uintptr_t end_before = 0;
@@ -49,27 +50,28 @@ StackBounds bounds_around(std::uintptr_t address) {
     fields >> std::hex >> begin >> dash >> end >> protection;
     if (begin <= address && address < end) {
       const bool grows = line.ends_with("[stack]");
-      // Threads' stacks begin at a closed page; without one this may be more than a stack.
+      // A thread's stack begins at an inaccessible page; without one the mapping may be more.
       if (!grows && (end_before != begin || !protection_before.starts_with("---"))) break;
       return {begin, end, grows};
     }
     end_before = end;
     protection_before = protection;
   }
-  throw DriverError("cannot tell where a thread's stack begins: no closed page lies before it");
+  throw DriverError("cannot find the beginning of a thread's stack: no guard page lies before it");
 }
 
-// What dead stacks are filled with, another byte for each call: whoever reads local or private
-// memory before writing it finds no value to rely on. Mostly one of which every format makes a
-// number of two or more or NaN, as a sum that begins there shows, but an eighth of the time zero.
+// Draws the byte that dead stacks are filled with, anew for each call. So a kernel that reads local
+// or private memory before writing it finds no value to rely on. In seven of eight calls every
+// format reads the byte as a number of two or more, or as NaN, so that a sum that begins there is
+// wrong; in the eighth it is zero.
 unsigned char filling_byte() {
   unsigned char drawn = 0;
-  if (getrandom(&drawn, 1, 0) != 1) throw DriverError("the system draws no random byte");
+  if (getrandom(&drawn, 1, 0) != 1) throw DriverError("getrandom gives no byte");
   if (drawn < 0x20) return 0;
   return drawn | 0x41;
 }
 
-// Fills a stack from its beginning to `top`. Pages that were never used stay so.
+// Fills a stack from its beginning to `top`. Pages that were never used stay unused.
 void fill_below(std::uintptr_t top, StackBounds& stack, unsigned char byte) {
   while (stack.grows && is_mapped(stack.begin - page_bytes)) stack.begin -= page_bytes;
   std::array<unsigned char, 512> is_used;
@@ -85,18 +87,18 @@ void fill_below(std::uintptr_t top, StackBounds& stack, unsigned char byte) {
   }
 }
 
-// The end of the page with the name of the executed file, which Linux puts above all else. Not of
-// the mapping: one that was split ends where its protection does.
+// Returns the end of the page with the name of the executed file, which Linux puts above all else.
+// The end of the mapping will not do: after mprotect one stack may be several mappings.
 std::uintptr_t stack_end() {
   const auto name = static_cast<std::uintptr_t>(getauxval(AT_EXECFN));
   if (name == 0 || __libc_stack_end == nullptr) {
-    throw DriverError("cannot tell where the first thread's stack ends");
+    throw DriverError("cannot find the end of the first thread's stack");
   }
   const std::uintptr_t end = name + std::strlen(reinterpret_cast<const char*>(name)) + 1;
   return (end + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-// Arguments, environment and auxiliary vector, which hardly anybody reads and nobody writes.
+// A copy of arguments, environment and auxiliary vector, which nobody writes after the start.
 class StackTop {
  public:
   StackTop()
@@ -180,13 +182,13 @@ std::vector<HeldThread*> fill_known(const std::vector<HeldThread*>& threads, uns
   fill_below(top, own, byte);
   std::vector<HeldThread*> threads = fill_known(other_threads(), byte);
   for (HeldThread* thread : threads) thread->stack = bounds_around(thread->stack_pointer());
-  if (!fill_known(threads, byte).empty()) throw DriverError("a thread's stack is not where it was");
+  if (!fill_known(threads, byte).empty()) throw DriverError("a thread's stack has moved");
 }
 
 [[gnu::noinline]] void fill_near(unsigned char byte) {
   std::array<unsigned char, near_bytes> below;
   std::memset(below.data(), byte, below.size());
-  asm volatile("" : : "r"(below.data()) : "memory");  // it is not for nothing
+  asm volatile("" : : "r"(below.data()) : "memory");  // keeps the compiler from removing memset
 }
 
 }  // namespace

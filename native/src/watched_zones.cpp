@@ -24,8 +24,8 @@ struct Entry {
 
 using Table = std::vector<Entry>;
 
-// A handler can take no lock: it reads whole tables, which are never changed nor given back. They
-// are as many as changes, and small.
+// A signal handler can take no lock. So it reads tables that are never changed or freed: every
+// change adds a new one, and they are small.
 std::mutex guard;
 std::vector<std::unique_ptr<const Table>>& tables() {
   static std::vector<std::unique_ptr<const Table>> all;
@@ -61,7 +61,7 @@ void on_fault(int number, siginfo_t* facts, void* context) {
     const bool is_write = (registers[REG_ERR] & error_code_write) != 0;
     const Entry* none = nullptr;
     (is_write ? first_write : first_read).compare_exchange_strong(none, entry);
-    // Who reads may only read: a store that follows is worth more to know.
+    // A read opens the zone for reads only, since a store that follows is the more important one.
     const int protection = is_write ? PROT_READ | PROT_WRITE : PROT_READ;
     if (mprotect(reinterpret_cast<void*>(entry->zone.address), entry->zone.size_bytes,
                  protection) == 0) {

@@ -1,4 +1,5 @@
-// Stretches of host memory that kernels must not write, or not touch at all, and what they did.
+// Zones of host memory that kernels must not write, or not touch at all, and the first access that
+// broke this.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +11,31 @@
 namespace kernel_foundry {
 
 struct Zone {
-  std::uintptr_t address;  // of a page
+  std::uintptr_t address;  // the beginning of a page
   std::size_t size_bytes;  // of whole pages
   bool is_readable;
-  std::string name;  // of the tensor that it is, or that it lies behind
+  std::string name;  // name of the tensor in it, or of the tensor before it
 };
 
 struct Trespass {
   std::string name;
-  bool is_readable;  // what the zone was
+  bool is_readable;  // of the zone
   bool is_write;
-  bool is_hidden;  // the zone, for a while
+  bool is_hidden;  // whether the zone was hidden at the time
 };
 
-// Protects its zones while it lives. An access that one forbids is remembered and let pass, so that
-// the process can say which tensor it was instead of dying.
+// Protects its zones while it lives. A forbidden access is remembered and then let through, so that
+// the process can report the tensor instead of dying.
 class WatchedZones {
  public:
   explicit WatchedZones(std::vector<Zone> zones);  // throws DriverError
   ~WatchedZones() { close(); }
   WatchedZones(const WatchedZones&) = delete;
   WatchedZones& operator=(const WatchedZones&) = delete;
-  WatchedZones(WatchedZones&&) = delete;  // it is registered by its number
+  WatchedZones(WatchedZones&&) = delete;  // a table refers to it by its number
   WatchedZones& operator=(WatchedZones&&) = delete;
 
-  // Opens every zone for good; idempotent. Before the memory is given back.
+  // Opens every zone for good; idempotent. Must be called before the memory is freed.
   void close() noexcept;
 
  private:
@@ -42,8 +43,8 @@ class WatchedZones {
   std::vector<Zone> zones_;
 };
 
-// Makes its zones inaccessible between `hide` and `show`. Otherwise readable zones may be read, and
-// all others also written. At most one HiddenZones may be hidden per process.
+// Makes its zones inaccessible between `hide` and `show`. When shown, readable zones may only be
+// read, and all others read and written. A process may hide only one HiddenZones at a time.
 class HiddenZones {
  public:
   explicit HiddenZones(std::vector<Zone> zones);
@@ -57,18 +58,17 @@ class HiddenZones {
   void show() noexcept;
 
  private:
-  std::size_t table_;  // where the zones are for as long as the process lives
+  std::size_t table_;  // index of the table of its zones, which lasts as long as the process
   bool is_hidden_ = false;
 };
 
-// The first store into any zone since the process began; else the first load.
+// Returns the first forbidden store since the process began; without one, the first forbidden load.
 [[nodiscard]] std::optional<Trespass> first_trespass();
 
-// Opens the readable zones that a range lies in while it lives, so that this process can write
-// there.
+// While it lives, this process may write to a range that lies in readable zones.
 class OwnWrite {
  public:
-  // Throws OutOfMemoryError where the process may hold no more writable memory.
+  // Throws OutOfMemoryError if the process may have no more writable memory.
   OwnWrite(std::uintptr_t address, std::size_t size_bytes);
   ~OwnWrite() { close(); }
   OwnWrite(const OwnWrite&) = delete;

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 _INSTALLED = "/usr/lib/postgresql"
-_START_SECONDS = 30
+_START_SECONDS = 280
 _USER = "tester"
 
 

@@ -284,10 +284,10 @@ async def test_locked_database(stub: ArchiveServiceStub, make: Make, tmp_path: P
 
 async def test_client_says_why_its_time_ran_out(tmp_path: Path, spec: RunSpec, make: Make) -> None:
     """Tries that failed because the store is locked say so, though the last one was cut short."""
-    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}?timeout=0.4")
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}?timeout=0.8")
     await archive.create_run(spec)
     target = f"unix:{tmp_path / 's'}"
-    options = CallOptions(quick_deadline_s=0.7, retry=RetryPolicy(attempts=9, first_delay_s=0.01))
+    options = CallOptions(quick_deadline_s=3.0, retry=RetryPolicy(attempts=9, first_delay_s=0.01))
     async with running([archive_service(archive)], target, grace_s=1.0):
         remote = RemoteArchive(target, options)
         lock = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)

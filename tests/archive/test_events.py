@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from archive_svc.archive import LocalArchive
 from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.service import archive_service
 from kernel_foundry.domain.archive import ArchivedEvaluation, RunEvent, RunSpec, RunState
@@ -15,7 +16,6 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import TooManyWatchersError
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.server import running
-from kernel_foundry.testing.archive import FakeArchive
 
 Make = Callable[..., tuple[Candidate, Evaluation]]
 
@@ -75,11 +75,11 @@ async def test_a_ring_wakes_at_once_and_polling_finds_the_rest(
         assert (await second).sequence == 2
 
 
-class _WatchedArchive(FakeArchive):
+class _WatchedArchive(LocalArchive):
     """Tells when a stream was closed."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"sqlite:///{folder}/runs.db")
         self.closed = asyncio.Event()
 
     async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
@@ -93,7 +93,7 @@ class _WatchedArchive(FakeArchive):
 async def test_a_client_that_leaves_ends_the_stream_in_the_service(
     tmp_path: Path, spec: RunSpec, make: Make
 ) -> None:
-    archive = _WatchedArchive()
+    archive = _WatchedArchive(tmp_path)
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0)
     await archive.add("first", candidate, evaluation, request_id="1")
@@ -111,7 +111,7 @@ async def test_streams_end_at_as_many_as_are_served(
 ) -> None:
     """Each polls the store; one that was closed makes room."""
     monkeypatch.setattr("archive_svc.service._MOST_WATCHERS", 1)
-    archive = _WatchedArchive()
+    archive = _WatchedArchive(tmp_path)
     await archive.create_run(spec)
     await archive.add("first", *make("a", median_ns=500.0), request_id="1")
     async with running([archive_service(archive)], f"unix:{tmp_path / 's'}", grace_s=1.0) as target:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive_svc.grids.grid import Entry, GridArchive
+from archive_svc.grids.grid import Entry, Grid
 from kernel_foundry.domain.archive import AddStatus
 
 
@@ -23,7 +23,7 @@ _CELLS = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1))
 
 
 def test_first_entry_of_a_cell_is_new_and_a_better_one_improves() -> None:
-    grid = GridArchive()
+    grid = Grid()
     assert grid.add(_entry("a", 0.5)) == (AddStatus.NEW, 0.5)
     status, gain = grid.add(_entry("b", 0.7))
     assert status == AddStatus.IMPROVE_EXISTING
@@ -33,7 +33,7 @@ def test_first_entry_of_a_cell_is_new_and_a_better_one_improves() -> None:
 
 
 def test_remeasured_elite_gives_way_to_the_runner_up() -> None:
-    grid = GridArchive()
+    grid = Grid()
     grid.add(_entry("a", 0.9, sequence=1))
     grid.add(_entry("b", 0.7, sequence=2))
     grid.add(_entry("a", 0.6, sequence=3))
@@ -41,14 +41,14 @@ def test_remeasured_elite_gives_way_to_the_runner_up() -> None:
 
 
 def test_remeasured_elite_moves_to_its_new_cell() -> None:
-    grid = GridArchive()
+    grid = Grid()
     grid.add(_entry("a", 0.9, cell=(0, 0, 0)))
     grid.add(_entry("a", 0.9, cell=(1, 0, 0)))
     assert [e.cell for e in grid.elites()] == [(1, 0, 0)]
 
 
 def test_discarded_elite_leaves_its_cell_to_the_next() -> None:
-    grid = GridArchive()
+    grid = Grid()
     grid.add(_entry("a", 0.9, sequence=1))
     grid.add(_entry("b", 0.7, sequence=2))
     grid.discard("a")
@@ -62,7 +62,7 @@ def test_best_is_never_lost_and_order_does_not_matter(
     entries = [
         _entry(str(i), f, cell=data.draw(_CELLS), sequence=i + 1) for i, f in enumerate(fitnesses)
     ]
-    forward, shuffled = GridArchive(), GridArchive()
+    forward, shuffled = Grid(), Grid()
     for entry in entries:
         forward.add(entry)
         assert forward.best is not None

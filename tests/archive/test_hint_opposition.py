@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from archive_svc.search.hints.opposition import is_opposed
+from archive_svc.search.directions.opposition import is_opposed
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation

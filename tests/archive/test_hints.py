@@ -6,8 +6,8 @@ import re
 import pytest
 
 from archive_svc.grids.result import Cell
-from archive_svc.search.hints.hint import hint
-from archive_svc.search.hints.steps import MeasureStep, step
+from archive_svc.search.directions.hint import hint
+from archive_svc.search.directions.steps import MeasureStep, step
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS
 

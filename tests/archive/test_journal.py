@@ -171,5 +171,5 @@ def test_a_journal_that_grows_without_end_is_given_up() -> None:
     text = journal.text
     assert is_journal(text)
     assert not read_journal(text).is_whole
-    journal.strike(text)
+    journal.forget(text)
     assert journal.text == "@0"

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from archive_svc.grids.island_model import ISLANDS
 from archive_svc.grids.result import Result
 from archive_svc.search.choices_in_flight import KEPT
+from archive_svc.search.gradient import GradientWeights
 from archive_svc.search.run_archive import SEEDS, YOUNG_SEEDS, RunArchive
+from archive_svc.search.selection import Choice
 from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import AddStatus
 from kernel_foundry.domain.candidate import Operator
@@ -397,3 +399,53 @@ def test_a_refused_status_tells_that_nothing_changed() -> None:
     third = archive.take_in(_result(3, 0.8))
     assert third.status is AddStatus.IMPROVE_EXISTING
     assert third.improvement == pytest.approx(0.3)
+
+
+def test_kernels_of_one_cell_are_combined_where_the_finer_map_tells_them_apart() -> None:
+    chosen: dict[str, list[Choice]] = {}
+    for strategy in ("fitness", "sliding"):
+        archive = _archive(strategy)
+        for sequence in range(1, 25):
+            features = (float(sequence % 5), float(sequence % 3))
+            archive.take_in(_result(sequence, sequence / 30, features=features))
+        chosen[strategy] = [archive.select(number) for number in range(SEEDS, 60)]
+    assert not any(choice.inspirations for choice in chosen["fitness"])
+    combined = [c for c in chosen["sliding"] if c.operator is Operator.COMBINE]
+    assert combined
+    assert all(c.inspirations and c.parent not in c.inspirations for c in combined)
+
+
+def test_a_finer_map_made_late_is_that_of_one_that_grew() -> None:
+    """Also where candidates were measured again: a resumed run goes on as it would have."""
+    grown, late = _archive("sliding"), _archive("fitness")
+    for sequence in range(1, 80):
+        best = grown.best
+        is_again = best is not None and sequence % 10 == 0
+        digest = best.digest if best is not None and is_again else f"digest {sequence}"
+        outcome = "rejected" if is_again and sequence % 20 == 0 else "passed"
+        features = (float(sequence % 7), float(sequence % 3))
+        fitness = 0.3 if is_again else (sequence * 37 % 50 + 10) / 30
+        result = _result(sequence, fitness, digest=digest, outcome=outcome, features=features)
+        for archive in (grown, late):
+            archive.take_in(result)
+        grown.select(1000 + sequence)
+        grown.drop(1000 + sequence)
+    numbers = range(SEEDS, 60)
+    assert [grown.select(n) for n in numbers] == [late.select(n, "sliding") for n in numbers]
+
+
+@pytest.mark.parametrize("strategy", ["gradient", "gradient-no-r"])
+def test_who_leads_is_never_asked_down_a_level_to_fill_a_cell(strategy: str) -> None:
+    """Though all cells below are empty, and what went down was slower."""
+    strategies = {**STRATEGIES, "gradient-no-r": dataclasses.replace(
+        STRATEGIES["gradient"], gradient=GradientWeights(rate=0.0, exploration=5.0)
+    )}  # fmt: skip
+    archive = _archive(strategy, strategies=strategies)
+    archive.take_in(_result(1, 0.9, cell=(3, 3, 3)))
+    for sequence, cell in enumerate([(2, 3, 3), (3, 2, 3), (3, 3, 2)], 2):
+        down = _result(sequence, 0.4, cell=cell, parent="digest 1", operator="mutate")
+        archive.take_in(down)
+    choices = [archive.select(number) for number in range(SEEDS, 200)]
+    of_leader = [c for c in choices if c.parent == "digest 1"]
+    assert len(of_leader) > 20
+    assert {c.target for c in of_leader} == {None}

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from archive_svc.run import run_file
 from archive_svc.run.run_file import RunCopy, export_run, import_run
 from archive_svc.store.rows import NewEvaluation
 from archive_svc.store.store import Store
+from archive_svc.store.whole_run import WholeRuns
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -170,6 +172,31 @@ def test_another_run_of_that_name_is_kept(
         name="copy", evaluation_count=COUNT + 1, is_new=True
     )
     assert everything(source_url)[1:] == everything(store_url, "copy")[1:]
+
+
+def test_a_run_that_goes_away_during_the_import_is_named(
+    store_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name was taken when the import looked; then it is renamed, or deleted."""
+    import_run(store_url, file)
+
+    class Renamed(WholeRuns):
+        def insert(self, *run: Any) -> bool:
+            is_new = super().insert(*run)
+            with closing(Store(store_url)) as store:
+                store.rename_run(1, "other")
+            return is_new
+
+    class Deleted(WholeRuns):
+        def evaluations(self, run_id: int) -> Iterator[Any]:
+            with closing(Store(store_url)) as store:
+                store.delete_run(run_id)
+            return super().evaluations(run_id)
+
+    for runs, name in ((Renamed, "first"), (Deleted, "other")):
+        monkeypatch.setattr(run_file, "WholeRuns", runs)
+        with pytest.raises(RunNotFoundError, match="import it again"):
+            import_run(store_url, file, name=name)
 
 
 def test_a_run_that_differs_in_one_verdict_is_another(source_url: str, file: Path) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from archive_svc.grids.grid import Entry, GridArchive
+from archive_svc.grids.grid import Entry, Grid
 from archive_svc.search.curiosity import Curiosity
 from archive_svc.search.gradient import GradientWeights, gradient_field
 from archive_svc.search.selection import (
@@ -40,12 +40,12 @@ def _view(
     visitors: tuple[Entry, ...] = (),
     weights: GradientWeights | None = None,
 ) -> SelectionContext:
-    grid, transitions = GridArchive(), Transitions()
+    grid, transitions = Grid(), Transitions()
     for entry in entries:
         grid.add(entry)
     for parent, child in moves:
         transitions.add(parent, child, gain=0.2, is_better=True)
-    field = gradient_field(transitions, grid.worth(), weights or GradientWeights(exploration=0.0))
+    field = gradient_field(transitions, grid.worth, weights or GradientWeights(exploration=0.0))
     return SelectionContext(
         emphasis=emphasis,
         elites=grid.elites(),
@@ -136,11 +136,11 @@ def test_an_elite_that_is_worth_as_much_backs_a_direction_if_it_is_shown() -> No
 
 
 def test_what_never_made_a_better_child_backs_nothing() -> None:
-    grid, transitions = GridArchive(), Transitions()
+    grid, transitions = Grid(), Transitions()
     grid.add(GOOD)
     for _ in range(9):
         transitions.add(GOOD.cell, (2, 1, 1), gain=-0.2, is_better=False)
-    field = gradient_field(transitions, grid.worth(), GradientWeights(exploration=5.0))
+    field = gradient_field(transitions, grid.worth, GradientWeights(exploration=5.0))
     view = SelectionContext(
         emphasis=EVEN, elites=(GOOD,), visitors=(), field=lambda: field, curiosity=Curiosity()
     )

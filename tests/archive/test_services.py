@@ -102,7 +102,7 @@ async def test_watcher_sees_what_another_service_adds(
 ) -> None:
     one, two = (service.archive for service in services)
     await one.create_run(spec)
-    async with asyncio.timeout(20), aclosing(two.watch("first")) as events:
+    async with asyncio.timeout(280), aclosing(two.watch("first")) as events:
         for number in range(1, 4):
             event, _ = await asyncio.gather(anext(events), _add(one, make, number, median_ns=500.0))
             assert event.sequence == number
@@ -121,7 +121,7 @@ async def test_cut_watcher_goes_on_where_it_was(
         await _add(one, make, number, median_ns=900.0 - number)
 
     async def watch() -> None:
-        async with asyncio.timeout(20), aclosing(two.watch("first")) as events:
+        async with asyncio.timeout(280), aclosing(two.watch("first")) as events:
             async for event in events:
                 seen.append(event.sequence)
                 if len(seen) == 25:
@@ -132,7 +132,7 @@ async def test_cut_watcher_goes_on_where_it_was(
     assert caught.value.code is StatusCode.UNAVAILABLE
     await one.finish_run("first", RunState.FINISHED)
     await services[1].start()
-    async with asyncio.timeout(20), aclosing(two.watch("first", after=seen[-1])) as events:
+    async with asyncio.timeout(280), aclosing(two.watch("first", after=seen[-1])) as events:
         rest = [event async for event in events]
     assert [*seen, *(e.sequence for e in rest if e.archived)] == list(range(1, 31))
     assert rest[-1].state is RunState.FINISHED

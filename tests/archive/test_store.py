@@ -16,6 +16,7 @@ from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.steering import Steering, SteeringAction
 from kernel_foundry.errors import (
@@ -206,6 +207,20 @@ def test_a_parent_of_another_run_is_refused(store: Store, run: RunRow, spec: Run
     assert store.results(run.id, 0) == []
 
 
+def test_each_of_many_parents_is_looked_for(store: Store, run: RunRow) -> None:
+    """More than one lookup asks for."""
+    parents = [new_evaluation(f"parent {number}") for number in range(9)]
+    for parent in parents:
+        store.add(run.id, parent)
+    child = new_evaluation("child")
+    digests = tuple(parent.candidate.digest for parent in parents)
+    store.add(run.id, replace(child, candidate=replace(child.candidate, parents=digests)))
+    assert found(store, "first").evaluation_count == 10
+    other = replace(new_evaluation("other").candidate, parents=(*digests, 64 * "0"))
+    with pytest.raises(InvalidArgumentError, match="not in this run"):
+        store.add(run.id, replace(child, request_id="other", candidate=other))
+
+
 def test_another_source_under_a_known_digest_is_refused(
     store: Store, run: RunRow, store_url: str
 ) -> None:
@@ -340,6 +355,21 @@ def test_a_store_of_the_first_schema_is_migrated(store_url: str, has_owners: boo
     store.insert_run(run_spec("new"), "ada")
     assert [found(store, name).owner for name in ("old", "new")] == ["", "ada"]
     store.close()
+
+
+def test_the_features_of_a_launch_are_numbers_of_a_result(store: Store, run: RunRow) -> None:
+    """Whatever a client gives; of a verdict without launches they are not known."""
+    known = new_evaluation("known")
+    given = (
+        LaunchFacts(launch_count=2, group_count=3, group_size=256, shared_bytes=49152),
+        LaunchFacts(launch_count=-1, group_count=10**300, group_size=2**63 - 1),
+        None,
+    )
+    for number, launches in enumerate(given):
+        evaluation = replace(known.evaluation, launches=launches)
+        store.add(run.id, replace(known, request_id=str(number), evaluation=evaluation))
+    features = [result.features for result in store.results(run.id, 0)]
+    assert features == [(256, 3, 49152, 2), (2**53, 2**53, 0, 0), ()]
 
 
 @pytest.mark.parametrize(("bound", "value"), [("MOST_STEERING", 3), ("LARGEST_STEERING", 120)])

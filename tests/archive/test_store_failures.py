@@ -156,10 +156,24 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path, spec: RunSpec) ->
         store.evaluations(1, 0, 100)
 
 
-def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_a_typed_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
+    data = tmp_path / "file" / "data"
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(data))
     with pytest.raises(StoreUnavailableError, match="folder"):
-        Store(f"sqlite:///{tmp_path / 'file' / 'runs.db'}")
+        Store(f"sqlite:///{data / 'runs.db'}")
+
+
+def test_only_the_data_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistyped store would look like an empty one."""
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(tmp_path / "data" / "deep"))
+    Store(f"sqlite:///{tmp_path / 'data' / 'deep' / 'runs.db'}").close()
+    with pytest.raises(InvalidArgumentError, match="there is no folder") as refused:
+        Store(f"sqlite:///{tmp_path / 'other' / 'runs.db'}")
+    assert refused.value.metadata["field"] == "store"
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_server_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:

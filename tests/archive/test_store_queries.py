@@ -1,13 +1,14 @@
 """What an addition and a long run ask of the store: by whole keys, and each text once."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
+from archive_svc.archive import LocalArchive
 from archive_svc.store.rows import EvaluationRow, NewEvaluation, numbers_of
 from archive_svc.store.store import Store
 from archive_svc.store.whole_run import RunHead, WholeRuns
@@ -21,6 +22,17 @@ def new_evaluation(label: str, *, parent: str = "", median_ns: float = 500.0) ->
     return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
+def traced(store: Store) -> list[str]:
+    """Return a list that SQLite appends every statement to, with its values."""
+    statements: list[str] = []
+
+    def trace(connection: sqlite3.Connection, *_: object) -> None:
+        connection.set_trace_callback(statements.append)
+
+    sa.event.listen(store._engine, "checkout", trace)
+    return statements
+
+
 def test_sqlite_finds_what_an_addition_needs_by_its_whole_key(
     tmp_path: Path, spec: RunSpec
 ) -> None:
@@ -29,31 +41,46 @@ def test_sqlite_finds_what_an_addition_needs_by_its_whole_key(
         store.insert_run(spec)
         parent = new_evaluation("parent")
         store.add(1, parent)
-        queries: list[tuple[str, Any]] = []
-
-        def note(_c: object, _u: object, text: str, values: Any, *_: object) -> None:
-            if text.startswith("SELECT"):
-                queries.append((text, values))
-
-        sa.event.listen(store._engine, "before_cursor_execute", note)
+        statements = traced(store)
         store.add(1, new_evaluation("child", parent=parent.candidate.digest, median_ns=400.0))
         worse = replace(
             new_evaluation("child", median_ns=900.0), request_id="the best is worse now"
         )
         for _ in range(2):
             store.add(1, worse)
-        sa.event.remove(store._engine, "before_cursor_execute", note)
+        queries = [text for text in statements if text.startswith("SELECT")]
         with store._engine.connect() as connection:
             plans = [
                 row.detail
-                for text, values in queries
-                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)
+                for text in queries
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")
             ]
     assert any("digest=?" in plan for plan in plans)
     assert any("request_id=?" in plan for plan in plans)
     whole = [plan for plan in plans if plan.startswith("SCAN") or plan.endswith("(run_id=?)")]
     # Only a best that is worth less than it was has all others looked through, once.
     assert len(whole) == 1, whole
+
+
+async def test_a_verdict_on_a_selection_costs_one_transaction(
+    tmp_path: Path, spec: RunSpec
+) -> None:
+    """That the run still has its name is seen by the statement that locks it."""
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
+    await archive.create_run(spec)
+    parent = make_candidate("parent")
+    child = make_candidate("child", parent=parent.digest)
+    verdicts = [make_evaluation(candidate, median_ns=500.0) for candidate in (parent, child)]
+    await archive.add(spec.name, parent, verdicts[0], request_id="1")
+    selection = await archive.select(spec.name)
+    statements = traced(archive._store)
+    await archive.add(spec.name, child, verdicts[1], request_id="2", selection=selection.sequence)
+    verbs = [text.split(maxsplit=1)[0] for text in statements]
+    assert verbs == ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "UPDATE", "COMMIT"]
+    statements.clear()
+    await archive.select(spec.name)
+    assert [text.split(maxsplit=1)[0] for text in statements] == ["SELECT"]
+    await archive.close()
 
 
 def test_equal_strings_of_a_long_run_are_one(tmp_path: Path, spec: RunSpec) -> None:

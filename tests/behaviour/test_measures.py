@@ -6,6 +6,7 @@ import pytest
 
 from evaluator_svc.behaviour import PlanCounts, explain, measures
 from evaluator_svc.inspector import inspect_spirv
+from kernel_foundry.domain.measures import DIMENSIONS, LEVEL_TEXTS, LEVELS
 from kernel_foundry.plan import default_configuration, parse, split
 from kernel_foundry.plan.macros import macro_text
 
@@ -100,3 +101,14 @@ def test_examples_are_where_they_claim_to_be(compiled: Compile) -> None:
     built = compiled(sources)
 
     assert {name: cell(code) for name, code in built.items()} == expected
+
+
+def test_the_design_quotes_the_texts_of_the_levels() -> None:
+    """Prompts, the rules here and docs/design.md mean the same levels."""
+    text = (Path(__file__).parents[2] / "docs/design.md").read_text(encoding="utf-8")
+    expected = [
+        " | ".join([str(level), *(LEVEL_TEXTS[name][level] for name in DIMENSIONS)])
+        for level in range(LEVELS)
+    ]
+
+    assert all(f"| {row.format(near='local')} |" in text for row in expected)

@@ -1,6 +1,7 @@
 """The blocks `<kf/…>`: candidates over them compile for Hopper; rows and reductions compute."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,19 @@ from tests.domain_values import H200
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "blocks"
 NAMES = sorted(path.name.removesuffix(".cuda.md") for path in FOLDER.glob("*.cuda.md"))
-ON_TENSOR_CORES = ("attention", "bf16_product", "conv2d", "float32_product")
-ALL_BY_TMA = ("attention", "bf16_product")
+ON_TENSOR_CORES = {
+    "attention": b"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+    "bf16_product": b"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16",
+    "conv2d": b"wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16",
+    "float32_product": b"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
+    "fp8_product": b"wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3",
+    "mma_product": b"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "skinny_product": b"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+    "tf32_product": b"wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32",
+}
+"""What each multiplies with in its first configuration."""
+COPIED = ("attention", "bf16_product", "fp8_product", "mma_product", "tf32_product")
+"""All of their operands are copied to shared memory (TMA, cp.async)."""
 MOST_LINES = 60
 LIMITS = device_limits(H200)
 
@@ -67,15 +79,19 @@ def test_a_short_candidate_over_blocks_compiles_without_spills_or_findings(
     assert " 0 bytes spill stores" in built.log
     assert built.log.count(" 0 bytes spill stores") == built.log.count("bytes spill stores")
     assert len([line for line in text.splitlines() if line.strip()]) <= MOST_LINES
-    assert (b"wgmma.mma_async" in built.assembly) == (name in ON_TENSOR_CORES)
-    # Its operands are copied by TMA; the others read floats sixteen bytes at a time.
-    assert (b"ld.global.nc.v4" in built.assembly) == (name not in ALL_BY_TMA)
+    products = set(re.findall(rb"(?:wgmma\.mma_async|mma\.sync)[\w.]+", built.assembly))
+    assert products == ({ON_TENSOR_CORES[name]} if name in ON_TENSOR_CORES else set())
+    # The others read floats sixteen bytes at a time.
+    wide = re.search(rb"ld\.global(?:\.nc)?\.v4", built.assembly)
+    assert (wide is not None) == (name not in COPIED)
 
 
 def _expected(name: str, x: torch.Tensor, others: dict[str, torch.Tensor]) -> torch.Tensor:
     x = x.double()
     if name == "softmax":
         return torch.softmax(x, dim=-1)
+    if name == "cumulative_sum":
+        return torch.cumsum(x, dim=-1)
     if name == "cross_entropy":
         return torch.nn.functional.cross_entropy(x, others["target"], reduction="none")
     weight, bias = others["norm_weight"].double(), others["norm_bias"].double()

@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   kf::wait(at, 0);
   const unsigned long long left = kf::operand(a, 8192), right = kf::operand(a + 8192, 8192);
   kf::begin_products();
-  for (int k = 0; k < 4; ++k) kf::multiply<N, true, 0, 0>(d, left + 2 * k, right + 2 * k, k);
+  for (int k = 0; k < 4; ++k) kf::multiply<N, __nv_bfloat16>(d, left + 2 * k, right + 2 * k, k);
   kf::commit_products();
   kf::wait_products<0>();
   kf::hold(d);

@@ -1,7 +1,8 @@
 """Processes of `kfoundry` that are forked from one which has imported it.
 
-Imports are most of a short command's time. Else each is what `python -m kernel_foundry.cli` starts:
-arguments, folder, environment, outputs and exit code are its own.
+Imports are most of a short command, and those of LiteLLM most of a short search. Else each is what
+`python -m kernel_foundry.cli` starts: arguments, folder, environment, outputs and exit code are its
+own.
 """
 
 import dataclasses
@@ -90,16 +91,21 @@ class CommandTemplate:
 def _serve() -> None:
     """Fork a process for each line; returns at the end of the input, and never in a fork."""
     from evaluator_svc.sandbox.limits import end_with_parent
+    from generator_svc.llm.litellm_models import load_sdk
 
     for name in _IMPORTED:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page
     for line in sys.stdin:
+        command = _Command(**json.loads(line))
+        if "optimize" in command.arguments:
+            load_sdk()  # seconds of every search; the first one takes them for all
+            gc.freeze()
         process = os.fork()
         if process == 0:
             end_with_parent()
-            _become(_Command(**json.loads(line)))
+            _become(command)
         _, status = os.waitpid(process, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 

@@ -83,7 +83,7 @@ def serving_evaluator(address: str, folder: Path) -> Iterator[str]:
         [sys.executable, *command], env=environment_of(folder), stderr=subprocess.DEVNULL
     ) as process:
         try:
-            asyncio.run(wait_until_serving(address, timeout_s=60))
+            asyncio.run(wait_until_serving(address, timeout_s=280))
             yield address
         finally:
             process.terminate()

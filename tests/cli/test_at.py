@@ -17,7 +17,7 @@ GATEWAY = {"evaluator": "gateway:50050/*", "archive": "gateway:50050", "generato
 def show(**targets: object) -> None:
     """Print where the services are."""
     services = ("evaluator", "archive", "generator")
-    click.echo(json.dumps({name: targets[f"{name}_target"] for name in services}))
+    click.echo(json.dumps({name: targets[name] for name in services}))
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,14 @@ def test_a_fault_of_a_plan_is_said_with_its_line_in_the_file(folder: Path, serve
     ("arguments", "code", "words"),
     [
         (("evaluate", "missing.py", "relu.md"), 2, "missing.py"),
+        (("evaluate", "relu.md", "relu.py"), 2, "did you swap TASK and CANDIDATE?"),
         (("evaluate", "relu.py", "missing.md"), 2, "missing.md"),
         (("evaluate", "relu.py", "relu.md", "--set", "BLOCK"), 2, "NAME=VALUE"),
         (("admit", "no_model.py"), 2, "Model"),
         (("admit", "."), 2, "`kfoundry suite run` takes folders"),
         (("admit", "relu"), 2, "did you mean relu.py?"),
         (("verify", "relu.py"), 2, "neither an exported file nor a record"),
+        (("verify", "relu.md"), 2, "`kfoundry runs record` write records"),
         (("optimise", "relu.py"), 2, "did you mean optimize?"),
         (("report",), 2, "did you mean runs report?"),
         (("runs", "show", "nothing"), 2, "nothing"),
@@ -58,7 +60,10 @@ def test_a_fault_of_a_plan_is_said_with_its_line_in_the_file(folder: Path, serve
         (("optimize",), 2, "TASK"),
         (("optimize", "relu.py", "--device", "sycl:0", "--language", "cuda"), 2, "runs sycl"),
         (("optimize", "relu.py", "--evaluations", "0"), 2, "x>=1"),
+        (("optimize", "relu.py", "--minutes", "0"), 2, "x>0"),
+        (("optimize", "relu.py", "--usd", "-1"), 2, "x>0"),
         (("optimize", "relu.py", "--without", "magic"), 2, "'inspirations'"),
+        (("capture", "none.py:Model"), 2, "none.py: no such file"),
         (
             ("optimize", "--resume", "--run", "none", "--seed", "3", "--without", "islands"),
             2,
@@ -103,10 +108,10 @@ def test_what_recipes_cannot_do_is_said_before_anything_is_spent(folder: Path, s
     assert told["admitted"]
     assert told["models"] == []
     assert told["left_out"] == [{"model": "recipes", "missing": "aten.special_bessel_j0"}]
-    started = run_kfoundry(
-        folder, "optimize", "bessel.py", "--device", "null:0", "--run", "j0", evaluator=served
-    )
+    options = ("--device", "null:0", "--run", "j0", "--usd", "1")
+    started = run_kfoundry(folder, "optimize", "bessel.py", *options, evaluator=served)
     assert started.returncode == 3
+    assert "recipes cost nothing: --usd sets no limit here" in started.stderr
     assert said in started.stderr
     assert "j0" not in run_kfoundry(folder, "runs", "list", "--json").stdout
 
@@ -123,6 +128,16 @@ def test_help_keeps_the_lines_of_its_examples(folder: Path) -> None:
     help_text = run_kfoundry(folder, "--help").stdout
     assert "\n    kfoundry runs best " in help_text
     assert "\\b" not in help_text
+
+
+def test_options_about_services_are_one_line_of_help_unless_asked_for(folder: Path) -> None:
+    brief = run_kfoundry(folder, "runs", "best", "--help").stdout
+    assert "\n  --help-services " in brief
+    assert "\n  --evaluator " not in brief
+    asked = run_kfoundry(folder, "runs", "best", "--help-services")
+    assert asked.returncode == 0
+    for option in ("evaluator", "archive", "generator", "at", "store", "unsafe-no-sandbox"):
+        assert f"\n  --{option} " in asked.stdout
 
 
 def test_devices_and_processes_are_told_as_one_json_object(folder: Path, served: str) -> None:
@@ -147,6 +162,7 @@ def test_isolation_is_told_for_each_process(folder: Path, served: str) -> None:
     brief = run_kfoundry(folder, "devices", evaluator=served)
     lines = [line for line in brief.stdout.splitlines() if line.startswith("isolation: ")]
     assert len(lines) == 1
+    assert lines[0].startswith("isolation: candidates are isolated, by ")
     assert "seccomp: " not in brief.stdout
     result = run_kfoundry(folder, "devices", "--verbose", evaluator=served)
     assert "isolation of all that meets a candidate: " in result.stdout

@@ -100,6 +100,8 @@ def test_bad_input_is_named(tmp_path: Path, arguments: tuple[str, ...], said: st
 
 
 def test_a_winner_is_listed_as_a_kernel_until_its_run_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+
     async def fill() -> None:
         archive = LocalArchive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
         spec = run_spec("fast", operators=("aten.relu.default float32 8x64",))

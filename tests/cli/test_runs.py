@@ -31,6 +31,7 @@ async def _add(archive: LocalArchive, number: int) -> None:
 
 
 def _store(folder: Path) -> str:
+    (folder / "data").mkdir(exist_ok=True)
     return f"sqlite:///{folder / 'data' / 'runs.db'}"
 
 
@@ -232,6 +233,23 @@ async def _add_again(archive: LocalArchive) -> None:
     (first,) = await archive.evaluations("first", limit=1)
     await archive.add("first", first.candidate, first.evaluation, request_id="again")
     await archive.close()
+
+
+def test_without_a_name_the_newest_run_with_a_winner_is_taken(store_folder: Path) -> None:
+    async def begin() -> None:
+        archive = LocalArchive(_store(store_folder))
+        await archive.create_run(run_spec("second", strategy="gradient"))
+        await archive.close()
+
+    asyncio.run(begin())
+    best = run_kfoundry(store_folder, "runs", "best")
+    assert best.returncode == 0, best.stderr
+    assert "nothing passed yet in the newest run, second: this is first" in best.stderr
+    named = run_kfoundry(store_folder, "runs", "best", "second")
+    assert named.returncode == 2
+    assert "nothing passed in run second" in named.stderr
+    numbered = run_kfoundry(store_folder, "runs", "candidate", "1")
+    assert "run second has no evaluation 1" in numbered.stderr
 
 
 def test_any_candidate_is_found_and_two_are_compared(store_folder: Path) -> None:

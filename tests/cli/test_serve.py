@@ -19,13 +19,7 @@ from kernel_foundry.cli import serve
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.rpc.readiness import wait_until_serving
 from tests.cli.conftest import environment_of, run_kfoundry, serving_evaluator
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port: int = probe.getsockname()[1]
-        return port
+from tests.free_port import free_port
 
 
 def _is_listening(port: int) -> bool:
@@ -38,7 +32,7 @@ def test_served_evaluator_gives_the_verdict_of_a_local_one(folder: Path) -> None
     """Over TCP; all other tests of commands ask one on a UNIX socket."""
     arguments = ("evaluate", "relu.py", "relu.md", "--json")
     local = json.loads(run_kfoundry(folder, *arguments, "--device", "null:0").stdout)
-    with serving_evaluator(f"localhost:{_free_port()}", folder) as target:
+    with serving_evaluator(f"localhost:{free_port()}", folder) as target:
         served = json.loads(run_kfoundry(folder, *arguments, "--evaluator", target).stdout)
         with grpc.insecure_channel(target) as channel:
             services = ProtoReflectionDescriptorDatabase(channel).get_services()
@@ -54,7 +48,7 @@ def test_served_evaluator_gives_the_verdict_of_a_local_one(folder: Path) -> None
 @pytest.mark.slow
 def test_all_three_are_served_from_one_port_on(folder: Path) -> None:
     """However the command ends, they end with it."""
-    port = _free_port()
+    port = free_port(3)
     command = ("serve", "all", "--listen", f"localhost:{port}")
     with subprocess.Popen(
         [sys.executable, "-m", "kernel_foundry.cli", *command],
@@ -63,7 +57,7 @@ def test_all_three_are_served_from_one_port_on(folder: Path) -> None:
         stderr=subprocess.DEVNULL,
     ) as process:
         for number in range(3):
-            asyncio.run(wait_until_serving(f"localhost:{port + number}", timeout_s=60))
+            asyncio.run(wait_until_serving(f"localhost:{port + number}", timeout_s=280))
         process.kill()
     for number in range(3):
         while _is_listening(port + number):

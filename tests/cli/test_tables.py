@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from rich.columns import Columns
 from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
@@ -26,6 +27,18 @@ def test_without_a_terminal_a_row_is_a_line(monkeypatch: pytest.MonkeyPatch) -> 
     (row,) = [line for line in lines if _ID in line]
     assert _CLASS in row
     assert "2026-11-28 09:50" in row
+
+
+def test_without_a_terminal_nothing_fills_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    console = PrintableConsole()
+    console.rule("run-1: ended")
+    console.print(Columns(["a" * 30] * 9))
+    title, *blocks = stream.getvalue().splitlines()
+    assert title == "run-1: ended"
+    assert len(blocks) == 3
+    assert max(map(len, blocks)) <= 100
 
 
 def test_a_narrow_terminal_shows_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.server import Service, running
-from kernel_foundry.testing.archive import FakeArchive
 from tests.domain_values import run_spec
 from tests.rpc.gateway import by_gateway
 
@@ -82,15 +81,14 @@ def task() -> Task:
     )
 
 
-@pytest.fixture(params=["fake", "sqlite", "postgresql", "gateway"])
+@pytest.fixture(params=["sqlite", "postgresql", "gateway"])
 async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
-    implementation: Archive = FakeArchive()
+    url = f"sqlite:///{tmp_path}/a.sqlite"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_server").new_store()
+    implementation: Archive = LocalArchive(url)
     async with AsyncExitStack() as stack:
-        if request.param == "sqlite":
-            implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
-        elif request.param == "postgresql":
-            implementation = LocalArchive(request.getfixturevalue("postgres_server").new_store())
-        elif request.param == "gateway":
+        if request.param == "gateway":
             implementation = await stack.enter_async_context(
                 by_gateway(implementation, archive_service, RemoteArchive)
             )

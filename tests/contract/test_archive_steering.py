@@ -1,4 +1,4 @@
-"""What every archive promises of steering: the fake, the real one, and each behind a socket."""
+"""What every archive promises of steering: on each database, behind a socket, by a gateway."""
 
 from dataclasses import replace
 

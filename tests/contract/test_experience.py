@@ -1,7 +1,4 @@
-"""What every experience library promises: the fake, the real one, one by a gateway.
-
-Each behind a UNIX socket too.
-"""
+"""What an experience library promises: as an object, behind a UNIX socket, and by a gateway."""
 
 import math
 from collections.abc import AsyncIterator
@@ -28,7 +25,6 @@ from kernel_foundry.domain.measures import Measures
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Experience
 from kernel_foundry.rpc.experience import RemoteExperience
-from kernel_foundry.testing.experience import FakeExperience
 from tests.rpc.gateway import by_gateway
 
 BANKS = Lesson(
@@ -65,17 +61,15 @@ BOTH = Lesson(
 )
 
 
-@pytest.fixture(params=["fake", "local", "gateway"])
+@pytest.fixture(params=["local", "gateway"])
 async def experience(
     request: pytest.FixtureRequest, reach, tmp_path: Path
 ) -> AsyncIterator[Experience]:
-    """Each implementation, without hand-written lessons, reached each way."""
-    implementation: Experience = FakeExperience()
+    """The library without hand-written lessons, reached each way."""
+    store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
+    implementation: Experience = ExperienceLibrary(store, seeds={}, owns_store=True)
     async with AsyncExitStack() as stack:
-        if request.param == "local":
-            store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
-            implementation = ExperienceLibrary(store, seeds={}, owns_store=True)
-        elif request.param == "gateway":
+        if request.param == "gateway":
             implementation = await stack.enter_async_context(
                 by_gateway(implementation, experience_service, RemoteExperience)
             )

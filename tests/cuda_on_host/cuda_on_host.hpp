@@ -121,6 +121,11 @@ T __shfl_down_sync(unsigned, T value, int step, int width = warpSize) {
   return host::exchange_any(value, lane % width + step < width ? lane + step : lane);
 }
 template <class T>
+T __shfl_up_sync(unsigned, T value, int step, int width = warpSize) {
+  const int lane = host::lane();
+  return host::exchange_any(value, lane % width >= step ? lane - step : lane);
+}
+template <class T>
 T __shfl_sync(unsigned, T value, int from, int width = warpSize) {
   return host::exchange_any(value, host::lane() / width * width + from % width);
 }

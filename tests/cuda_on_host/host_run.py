@@ -166,17 +166,20 @@ def _library_call(call: plans.LibraryCall, buffers: list[torch.Tensor]) -> torch
 
 @functools.cache
 def _runtime() -> Path:
-    """Return what all candidates are linked with, compiled once in a process."""
-    folder = tempfile.TemporaryDirectory(prefix="cuda-on-host-")
-    atexit.register(folder.cleanup)
-    _run([_compiler(), *_FLAGS, "-c", str(_HERE / "cuda_on_host.cpp")], Path(folder.name))
-    return Path(folder.name, "cuda_on_host.o")
+    """Return the folder of what all candidates include and are linked with, compiled once."""
+    kept = tempfile.TemporaryDirectory(prefix="cuda-on-host-")
+    atexit.register(kept.cleanup)
+    folder, header = Path(kept.name), _HERE / "cuda_on_host.hpp"
+    _run([_compiler(), *_FLAGS, "-c", str(_HERE / "cuda_on_host.cpp")], folder)
+    precompiled = f"{header.name}.gch"  # found before the header itself, and half of a compile
+    _run([_compiler(), *_FLAGS, "-x", "c++-header", str(header), "-o", precompiled], folder)
+    return folder
 
 
 def _compile(program: str, folder: Path) -> None:
     (folder / "candidate.cpp").write_text(program, "utf-8")
-    sources = ("candidate.cpp", str(_runtime()))
-    folders = (f"-I{_HERE}", f"-I{native.blocks_include_path('cuda')}")
+    sources = ("candidate.cpp", str(_runtime() / "cuda_on_host.o"))
+    folders = (f"-I{_runtime()}", f"-I{_HERE}", f"-I{native.blocks_include_path('cuda')}")
     _run([_compiler(), *_FLAGS, *folders, *sources, "-o", "candidate"], folder)
 
 

@@ -17,6 +17,7 @@ import click
 import pytest
 import yaml
 
+from kernel_foundry.cli import health as health_command
 from kernel_foundry.cli import serve as serve_command
 from kernel_foundry.sdk.fleet.membership import FileSource
 
@@ -25,6 +26,7 @@ DEPLOY = ROOT / "deploy"
 DOCKERFILE = DEPLOY / "containers" / "Dockerfile"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 BATCH = DEPLOY / "slurm" / "evaluators.sbatch"
+PROBES = {"readinessProbe", "livenessProbe"}
 INSTALLED = "/opt/kernel-foundry/bin/kfoundry"
 
 
@@ -89,6 +91,26 @@ def test_every_command_line_is_one_of_ours(place: str, words: list[str]) -> None
     is_open = asked["listen"].startswith("0.0.0.0")
     assert not given["insecure"]
     assert not is_open or all(given[name] for name in ("tls_cert", "tls_key", "tokens", "usage"))
+
+
+def test_probes_ask_the_port_and_the_name_that_the_pod_has() -> None:
+    """By the command itself until it serves; then its certificate on disk may be a newer one."""
+    for name, pod in pods():
+        (container,) = pod["containers"]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        asked = {
+            kind: container[kind]["exec"]["command"]
+            for kind in ("startupProbe", "readinessProbe", "livenessProbe")
+            if "exec" in container.get(kind, {})
+        }
+        assert set(asked) == {"startupProbe"}, name
+        for environment, *words in (words[1:] for words in asked.values()):
+            assert words[:2] == ["kfoundry", "health"]
+            given = health_command.command.make_context("health", words[2:]).params
+            assert given["target"] == f"localhost:{ports['grpc']}"
+            assert given["tls_name"].removeprefix("probe.") == name
+            certificate = environment.removeprefix("KERNEL_FOUNDRY_TLS_CA=")
+            assert f"--tls-cert={certificate}" in container["args"]
 
 
 def test_no_pod_has_a_privilege() -> None:

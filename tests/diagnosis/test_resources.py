@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 
 from evaluator_svc.behaviour import KernelFacts
-from evaluator_svc.diagnosis import LaunchFacts, launch_findings
+from evaluator_svc.diagnosis import launch_findings
 from evaluator_svc.diagnosis.occupancy import Limit, occupancy
 from evaluator_svc.diagnosis.resources import resource_findings
 from kernel_foundry.domain.device import UnitLimits
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from tests.domain_values import H200
 
 DEVICE = replace(

@@ -3,10 +3,10 @@
 import pytest
 
 from evaluator_svc.behaviour import KernelFacts, Scope
-from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.diagnosis.bound_hints import bound_hint
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from tests.diagnosis.test_performance import findings
 
 ONE = LaunchFacts(launch_count=1, group_count=64, group_size=256)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from evaluator_svc.pipeline.correctness import value_ranges
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationLimits
@@ -147,7 +149,19 @@ def test_a_bad_candidate_has_its_outcome(judged, case):
         found = [f for f in evaluation.findings if f.kind is kind]
         assert found, evaluation.findings
         assert line is None or line in [f.line for f in found]
+    if outcome is EvaluationOutcome.CRASHED:
+        assert (
+            "Kernels, in order: scaled_relu; tensors: x float32 (" in evaluation.findings[0].message
+        )
     assert judged.judge_process == judge
+
+
+def test_a_fault_of_the_plan_is_told_beside_one_of_the_compiler(judged):
+    text = candidate(body="  if (i < count) out[i] = x[i] +;", plan=PLAN.replace("relu[", "rel["))
+    verdict = judged(text)
+    assert verdict.outcome is EvaluationOutcome.COMPILE_ERROR
+    kinds = [finding.kind for finding in verdict.findings]
+    assert (kinds[0], kinds[-1]) == (FindingKind.COMPILE_ERROR, FindingKind.PLAN)
 
 
 def test_a_hung_kernel_costs_its_deadline_only(judged):
@@ -159,6 +173,20 @@ def test_a_hung_kernel_costs_its_deadline_only(judged):
     assert [f.kind for f in evaluation.findings] == [FindingKind.TIME_LIMIT]
     assert judged(judged.right).passed
     assert judged.judge_process == judge
+
+
+def test_calls_on_unusual_values_have_the_time_that_calls_took_before(judged, monkeypatch):
+    """A slow kernel has more than a run's limit for them: they are many calls of one run."""
+    given_seconds = []
+
+    def ask(*args, seconds, **named):
+        given_seconds.append(seconds)
+        return ask_candidate(*args, seconds=seconds, **named)
+
+    monkeypatch.setattr(value_ranges, "ask_candidate", ask)
+    assert judged(judged.right, limits=EvaluationLimits(run_seconds=5.0)).passed
+    assert given_seconds
+    assert min(given_seconds) > 5.0
 
 
 def test_lanes_that_the_compiler_parts_are_named_where_a_kernel_does_not_end(judged):

@@ -45,6 +45,9 @@ def test_resources_and_measures_are_told_without_a_device(build) -> None:
     assert verdict.device == "cuda:sm_90"
     assert verdict.measures is not None
     assert verdict.measures.synchronization == 2  # warp shuffles
+    assert verdict.launches is not None
+    assert (verdict.launches.kernel, verdict.launches.launch_count) == ("softmax_rows", 1)
+    assert verdict.launches.group_count == 2048  # one for each row
     kernels = verdict.compile.kernels
     assert {k.kernel for k in kernels} == {"softmax_rows"}
     assert all(0 < k.registers <= 255 and k.spill_bytes == 0 for k in kernels)

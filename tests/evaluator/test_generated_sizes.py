@@ -192,6 +192,18 @@ def test_unusual_values_are_tried_where_a_size_is_odd(judged, task):
     assert _compared(evaluation)["ROWS=31,COLS=61"] is CheckResult.PASSED
 
 
+def test_unusual_values_are_tried_beyond_what_is_timed(judged, task):
+    """In rows of one draw: where columns are more than 96 nothing is above 20."""
+    text = _BY_FOURS.format(claim="const bool is_long = cols > 96;", head="", require="")
+    text = text.replace("count = rows * cols // 4 * 4", "count = rows * cols")
+    evaluation = judged(
+        text.replace("(x[i], 0.0f)", "(is_long && x[i] > 20 ? 20 : x[i], 0.0f)"), task=task
+    )
+    assert evaluation.outcome is EvaluationOutcome.WRONG_RESULT
+    finding = evaluation.findings[0]
+    assert (finding.kind, "ROWS=128,COLS=160" in finding.message) == (FindingKind.VALUE_RANGE, True)
+
+
 def test_declared_sizes_are_none_to_refuse(judged):
     """A held-out workload that the task names binds every candidate."""
     text = _BY_FOURS.format(claim="", head="", require="require(x.numel() % 4 == 0)")

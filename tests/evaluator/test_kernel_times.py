@@ -39,7 +39,7 @@ def launch(x, weight, out):
 
 
 @pytest.mark.sycl
-def test_a_verdict_on_several_kernels_has_the_time_of_each(judged):
+def test_a_verdict_on_several_kernels_has_the_time_of_each_and_what_is_launched(judged):
     """Of the timed workload, in table and JSON."""
     evaluation = judged(TWO_KERNELS)
     assert evaluation.passed, evaluation.findings
@@ -52,6 +52,13 @@ def test_a_verdict_on_several_kernels_has_the_time_of_each(judged):
     assert f"time per kernel: {kernel_times_text(timed.kernel_times)}" in shown.getvalue()
     (found, _) = evaluation_object(evaluation, task_name="t")["workloads"]
     assert [t["kernel"] for t in found["kernel_times"]] == ["positive", "scaled"]
+    launches = evaluation.launches
+    assert launches is not None
+    assert (launches.launch_count, launches.group_size, launches.kernel) == (2, 64, "positive")
+    assert (
+        launches.group_count * 64 >= timed.correctness.element_count / timed.correctness.seed_count
+    )
+    assert evaluation_object(evaluation, task_name="t")["launches"]["group_size"] == 64
 
 
 @pytest.mark.sycl

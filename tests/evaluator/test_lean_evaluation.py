@@ -47,7 +47,9 @@ def launch(x, doubled, out):
 
 @pytest.fixture(scope="module")
 def lean() -> Iterator[Judged]:
-    settings = quick_settings(device_kinds=("sycl",), device_memory_bytes=MEMORY)
+    settings = quick_settings(
+        device_kinds=("sycl",), device_memory_bytes=MEMORY, host_cache_bytes=32 << 20
+    )
     evaluator = LocalEvaluator(settings)
     asyncio.run(evaluator.capabilities())
     yield Judged(evaluator, "sycl:0")

@@ -1,6 +1,8 @@
 """Generated workloads of tiny sizes with one long axis, and those for plans that take no other."""
 
 import math
+import os
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -209,7 +211,7 @@ def _built(
     monkeypatch.setattr(build_module, "_compile", compile_one)
     read = _read("", _MACRO)
     result = build_module.build(
-        cast(ChildProcess, None),
+        cast(ChildProcess, SimpleNamespace(process_id=os.getpid())),
         read,
         cast(ObjectCache, _NoCache()),
         BuildSettings(device=H200, compiler_version="", seconds=1.0, memory_bytes=1),

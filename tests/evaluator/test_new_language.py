@@ -63,7 +63,7 @@ def toy() -> Iterator[Language]:
         device_kinds=("toybox",),
         runs_on_host_cores=False,
         toolchain=lambda: Toolchain(prelude="/* toys */", options_of=lambda _: ("-toy",)),
-        is_object_of_driver=False,
+        depends_on_driver=False,
         object_reader="tests.evaluator.test_new_language:read_toy",
         headers=frozenset({"toy.h"}),
         header_folders=("toys/",),

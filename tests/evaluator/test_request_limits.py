@@ -12,7 +12,7 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.evaluation_draft import draft_of
-from evaluator_svc.requests.request_limits import check_evaluation, check_sweep
+from evaluator_svc.requests.request_limits import check_asked_task, check_evaluation, check_sweep
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting, WorkloadResult
@@ -54,6 +54,20 @@ def test_a_yardstick_that_nobody_measures_is_refused(figure: float) -> None:
     """Fitness rests on it, and is signed."""
     given = (Yardstick(workload="default", time_ns=figure),)
     assert _field(check_evaluation, replace(REQUEST, yardsticks=given)) == "yardsticks.time_ns"
+
+
+def test_what_would_be_ignored_is_refused() -> None:
+    """An architecture is for builds alone, and a library call has a name that there is."""
+    built = replace(REQUEST, architecture="sm_90", build_only=True)
+    check_evaluation(built)
+    assert _field(check_evaluation, replace(built, build_only=False)) == "architecture"
+    for names in (("none",), ("linear", "conv2d")):
+        check_asked_task(replace(TASK, library_ops=names))
+    unknown = replace(TASK, library_ops=("linear", "foo"))
+    with pytest.raises(InvalidArgumentError, match=r"'foo'; known are .*conv2d"):
+        check_asked_task(unknown)
+    for check, request in ((check_evaluation, REQUEST), (check_sweep, SWEEP)):
+        assert _field(check, replace(request, task=unknown)) == "task.library_ops"
 
 
 def test_a_yardstick_of_no_workload_is_refused() -> None:
@@ -148,7 +162,7 @@ async def test_an_evaluator_refuses_before_it_starts_anything() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match=r"task\.least_bits"):
             await call
-    await asyncio.wait_for(evaluator.close(), 10.0)
+    await evaluator.close()
 
 
 async def _all(evaluator: LocalEvaluator, request: SweepRequest) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from evaluator_svc.sandbox import bubblewrap, landlock
-from evaluator_svc.sandbox.confinement import Confinement, is_sufficient
+from evaluator_svc.sandbox.confinement import Confinement
 from evaluator_svc.sandbox.host_paths import device_nodes, package_root, readable_paths
 from evaluator_svc.sandbox.system_calls import CallFilter
 from kernel_foundry.domain.device import IsolationReport
@@ -131,7 +131,7 @@ def test_a_locked_process_can_only_compute(locked):
     report = IsolationReport(
         mechanisms=tuple(locked["mechanisms"]), missing=tuple(locked["missing"])
     )
-    assert is_sufficient(report), report
+    assert report.is_sufficient, report
     assert locked["system"] != 0
     refused = (
         "fork", "exec", "socket", "passwd", "secret", "write_outside", "kill_other", "memory",
@@ -147,8 +147,8 @@ def test_a_locked_process_keeps_threads_and_scratch(locked):
 
 def test_no_lock_is_not_sufficient():
     """Limits alone do not keep a candidate in."""
-    assert not is_sufficient(IsolationReport(mechanisms=("rlimits", "landlock")))
-    assert not is_sufficient(IsolationReport(mechanisms=("rlimits", "seccomp")))
+    assert not IsolationReport(mechanisms=("rlimits", "landlock")).is_sufficient
+    assert not IsolationReport(mechanisms=("rlimits", "seccomp")).is_sufficient
 
 
 def test_an_older_kernels_landlock_is_told_as_such():

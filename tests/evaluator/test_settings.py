@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.errors import InvalidArgumentError
 
@@ -48,3 +49,8 @@ async def test_the_cache_that_timings_empty_can_be_smaller_than_the_processors(l
     """As the session's environment says; a few cores have no half a gigabyte to themselves."""
     (device,) = (await local_evaluator("null").capabilities()).devices
     assert device.flush_bytes == 2 * int(os.environ["KERNEL_FOUNDRY_HOST_CACHE_BYTES"])
+
+
+def test_a_device_kind_that_there_is_not_is_refused():
+    with pytest.raises(InvalidArgumentError, match="'gpu': expected sycl, null, cuda"):
+        LocalEvaluator(EvaluatorSettings(device_kinds=("null", "gpu")))

@@ -82,16 +82,16 @@ def test_the_interval_covers_the_true_speed_up_as_often_as_it_says() -> None:
 
 def test_held_out_workloads_count_for_nothing() -> None:
     right = WorkloadResult(workload="held out", held_out=True)
-    assert speedup_of((_result([2.0], [4.0]), right)) == pytest.approx(2.0)
-    interval = speedup_interval_of((_result([2.0], [4.0]), right))
+    assert speedup_of((_result([2.0] * 6, [4.0] * 6), right)) == pytest.approx(2.0)
+    interval = speedup_interval_of((_result([2.0] * 6, [4.0] * 6), right))
     assert interval == (pytest.approx(2.0), pytest.approx(2.0))
 
 
 def test_without_a_baseline_there_is_no_speed_up() -> None:
-    results = (_result([2.0], [4.0]), _result([2.0]))
+    results = (_result([2.0] * 6, [4.0] * 6), _result([2.0]))
     assert speedup_of(results) is None
     assert speedup_interval_of(results) is None
-    only_eager = _result([2.0], [4.0], [3.0])
+    only_eager = _result([2.0] * 6, [4.0] * 6, [3.0] * 6)
     assert speedup_interval_of((only_eager,), "eager") == (pytest.approx(2.0),) * 2
 
 

@@ -88,8 +88,10 @@ def test_another_machines_key_is_named(
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("KERNEL_FOUNDRY_KEY_FILE", str(tmp_path / "evaluator.key"))
         code, lines = _verify(folder, "r.json", "--no-run")
-        assert (code, lines["key"]["recorded"]) == (1, name)
+        assert (code, lines["key"]["recorded"]) == (EXIT_NOT_CONFIRMED, name)
         assert "a foreign key" in lines["key"]["note"]
+        told = run_kfoundry(folder, "verify", "r.json", "--no-run").stdout
+        assert "the record is intact, signed by an unknown key" in told
         assert _verify(folder, "r.json", "--no-run", "--key", name)[0] == 0
     assert _verify(folder, "r.json", "--no-run")[0] == 0
     assert _verify(folder, "r.json", "--no-run", "--key", "0" * 16)[0] == 1
@@ -121,7 +123,7 @@ def test_what_fails_has_no_record_and_keeps_its_verdict(folder: Path, served: st
     result = run_kfoundry(folder, *arguments, evaluator=served)
     assert result.returncode == 1
     assert "WRONG_RESULT" in result.stdout
-    assert "1 failed (comparison)" in result.stdout
+    assert "1 failed (comparison on default)" in result.stdout
     assert "no record: only what passes is signed for" in result.stderr
     assert not (folder / "wrong.json").exists()
 
@@ -143,6 +145,7 @@ def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluati
     """By default; another candidate by its digest; none where nobody signed."""
     task, source = signed_by_hand.TASK, signed_by_hand.SOURCE
     spec = run_spec("judged", task=task, strategy="gradient")
+    (tmp_path / "data").mkdir()
 
     async def add(candidate: KernelSource, verdict: Evaluation) -> None:
         archive = LocalArchive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")

@@ -60,7 +60,7 @@ def test_loop_over_the_three_services(folder: Path) -> None:
         ) as services:
             try:
                 for address in sockets:
-                    asyncio.run(wait_until_serving(address, timeout_s=60))
+                    asyncio.run(wait_until_serving(address, timeout_s=280))
                 loop = (CLIENTS / "loop.py").absolute()
                 done = subprocess.run(
                     [sys.executable, loop, "mine", "relu.py", "2", *sockets],

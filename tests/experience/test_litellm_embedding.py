@@ -1,7 +1,10 @@
 """Embeddings through LiteLLM's HTTP path: asked once, kept, and refused when they are none."""
 
+import gc
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -32,11 +35,18 @@ async def store(tmp_path: Path) -> AsyncIterator[GeneratorStore]:
     await store.close()
 
 
+@pytest.fixture
+async def embedder() -> AsyncIterator[LiteLlmEmbedder]:
+    embedder = LiteLlmEmbedder(MODEL)
+    yield embedder
+    await embedder.close()
+
+
 async def test_vectors_come_from_the_model_and_have_length_one(
-    llm_server: LlmServer,
+    llm_server: LlmServer, embedder: LiteLlmEmbedder
 ) -> None:
     """One request for many passages, in their order."""
-    vectors = await LiteLlmEmbedder(MODEL).embed([BANKS, LANES, BANKS])
+    vectors = await embedder.embed([BANKS, LANES, BANKS])
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-5)
     np.testing.assert_array_equal(vectors[0], vectors[2])
     (request,) = llm_server.embedding_requests
@@ -44,14 +54,18 @@ async def test_vectors_come_from_the_model_and_have_length_one(
     assert len(request.body["input"]) == 3
 
 
-async def test_what_was_paid_for_is_kept(store: GeneratorStore, llm_server: LlmServer) -> None:
+async def test_what_was_paid_for_is_kept(
+    store: GeneratorStore, llm_server: LlmServer, embedder: LiteLlmEmbedder
+) -> None:
     """Another embedder of the same model asks only for what is new."""
-    first = await LessonVectors(store, LiteLlmEmbedder(MODEL)).of([BANKS])
-    again = LessonVectors(store, LiteLlmEmbedder(MODEL))
+    first = await LessonVectors(store, embedder).of([BANKS])
+    other = LiteLlmEmbedder(MODEL)
+    again = LessonVectors(store, other)
     np.testing.assert_array_equal(first, (await again.of([BANKS, LANES, BANKS]))[::2][:1])
     texts = [request.body["input"] for request in llm_server.embedding_requests]
     assert sum("bank conflicts" in text for asked in texts for text in asked) == 1
     assert sum("lanes gather" in text for asked in texts for text in asked) == 1
+    await other.close()
 
 
 async def test_a_library_finds_lessons_by_a_model(
@@ -68,12 +82,12 @@ async def test_a_library_finds_lessons_by_a_model(
 
 
 async def test_a_provider_that_does_not_answer_costs_a_proposal_its_lessons_only(
-    store: GeneratorStore, monkeypatch: pytest.MonkeyPatch
+    store: GeneratorStore, embedder: LiteLlmEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search says why; a recall is empty."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    library = ExperienceLibrary(store, embedder=LiteLlmEmbedder(MODEL), seeds={})
+    library = ExperienceLibrary(store, embedder=embedder, seeds={})
     query = LessonQuery(language=Language.CUDA, text="bank conflicts")
     with pytest.raises(LlmUnavailableError, match="text-embedding-3-small"):
         await library.search(query)
@@ -107,3 +121,27 @@ async def test_going_to_another_model_and_back_finds_the_same_lessons(
         hits = await library.search(query, limit=20)
         await library.close()
         assert added.lesson in [hit.lesson for hit in hits]
+
+
+async def test_a_closed_library_holds_no_connection(
+    store: GeneratorStore, llm_server: LlmServer
+) -> None:
+    """A server that keeps connections open sees each of them end."""
+    library = open_library(store, {"KERNEL_FOUNDRY_EMBEDDING": MODEL})
+    await library.search(LessonQuery(language=Language.CUDA, text="bank conflicts"), limit=1)
+    assert _open_connections(llm_server)
+    await library.close()
+    assert not _open_connections(llm_server)
+
+
+def _open_connections(server: LlmServer) -> list[socket.socket]:
+    """Return this process's sockets that are connected to `server`."""
+    address = ("127.0.0.1", urlsplit(server.base_url).port)
+    return [s for s in gc.get_objects() if isinstance(s, socket.socket) and _peer(s) == address]
+
+
+def _peer(one: socket.socket) -> object:
+    try:
+        return one.getpeername()
+    except OSError:
+        return None

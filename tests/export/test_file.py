@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator_svc.exported_form.process import error_share
+from evaluator_svc.exported_form.trial import error_share
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import InvalidArgumentError
@@ -228,6 +228,7 @@ def test_both_queues_are_asked_alike() -> None:
 
     def functions(part: str) -> set[str]:
         body = ast.parse((RUNTIME / f"{part}.py").read_text()).body
-        return {s.name for s in body if isinstance(s, ast.FunctionDef)}
+        given = {ast.unparse(s.target) for s in body if isinstance(s, ast.AnnAssign)}
+        return given | {s.name for s in body if isinstance(s, ast.FunctionDef)}
 
     assert functions("streams") == functions("default_queue")

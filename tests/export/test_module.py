@@ -329,11 +329,27 @@ def test_autocast_is_the_references(
     assert "the reference ran in place of kernels: autocast is on" in record.getMessage()
 
 
+def test_the_operator_and_its_gradients_know_no_autocast(fast: ModuleType, model: Any) -> None:
+    """What is computed below it has the types of its tensors, by kernels and by the reference."""
+    weights = (model.linear.weight, model.linear.bias)
+    for rows in (8, 65):  # the reference's
+        x = torch.randn(rows, 48, requires_grad=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            result = fast.operator(x, *weights, model._kf.kind)
+            found = torch.autograd.grad(result.square().sum(), [x, *weights])
+        wanted = torch.autograd.grad(expected(model, x).square().sum(), [x, *weights])
+        torch.testing.assert_close(result, expected(model, x), rtol=1e-5, atol=1e-5)
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    assert (fast.stats()["kernel"], fast.stats()["reference"]) == (1, 1)
+
+
 @pytest.mark.parametrize("is_deterministic", [True, False])
 def test_deterministic_mode_takes_kernels_that_gave_equal_bits(
     fast: ModuleType, monkeypatch: pytest.MonkeyPatch, is_deterministic: bool
 ) -> None:
-    monkeypatch.setattr(fast, "DETERMINISTIC", is_deterministic)
+    judged = fast._FORWARD._replace(is_deterministic=is_deterministic)
+    monkeypatch.setattr(fast, "_FORWARD", judged)
     monkeypatch.setattr(fast, "_calls", {})  # as in a file of such kernels
     model = fast.Module(*ARGUMENTS)
     check(fast, model, torch.randn(8, 48))

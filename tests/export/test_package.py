@@ -9,7 +9,11 @@ from tests.export.conftest import imported
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
 
-QUICK = {"aot_inductor.compile_wrapper_opt_level": "O0", "cpp.simdlen": 1}
+QUICK = {
+    "aot_inductor.compile_wrapper_opt_level": "O0",
+    "aot_inductor.precompile_headers": False,  # takes longer than it saves of one build
+    "cpp.simdlen": 1,
+}
 
 
 # Both are of torch's own modules, which use what torch is going to drop.

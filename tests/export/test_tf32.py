@@ -14,7 +14,7 @@ from kernel_foundry.sdk.export.runtime.plan import LibraryCall, NoKernelError
 
 def said(*functions):
     try:
-        tf32.check_tf32([LibraryCall(f, (), {}, 0, True) for f in functions])
+        tf32.check_tf32([LibraryCall(f, (), {}, 0) for f in functions])
     except NoKernelError as error:
         return str(error)
     return "runs"

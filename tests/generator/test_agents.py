@@ -47,8 +47,7 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
 
 @pytest.fixture
 async def generator(tmp_path: Path) -> AsyncIterator[LocalGenerator]:
-    """A generator whose agents have ten seconds."""
-    generator = generator_in(tmp_path, LiteLlmModels(timeout_seconds=10.0))
+    generator = generator_in(tmp_path, LiteLlmModels(timeout_seconds=120.0))
     yield generator
     await generator.close()
 
@@ -75,11 +74,10 @@ def _nothing_is_left(folder: Path) -> bool:
     scratch, child, *_ = (folder / "notes").read_text().splitlines()
     if Path(scratch).exists():
         return False
-    for _ in range(100):  # a killed process may take a moment
-        if not _is_alive(int(child)):
-            return True
+    end_s = time.monotonic() + 60  # a killed process may take a moment
+    while _is_alive(int(child)) and time.monotonic() < end_s:
         time.sleep(0.05)
-    return False
+    return not _is_alive(int(child))
 
 
 async def test_an_agents_file_becomes_the_candidate(
@@ -139,10 +137,13 @@ async def test_an_agent_that_fails_is_an_unavailable_model(
 async def test_an_agent_ends_at_its_limit_with_all_that_it_started(
     agent: Callable[[str], str], request_: ProposalRequest, tmp_path: Path
 ) -> None:
-    generator = generator_in(tmp_path, LiteLlmModels(timeout_seconds=2.0))
-    with pytest.raises(LlmUnavailableError, match="did not end in 2 s"):
-        await generator.propose(_asking(request_, agent("hang")))
-    await generator.close()
+    for seconds in (2, 20, 50):  # until it gets as far as to hang
+        generator = generator_in(tmp_path, LiteLlmModels(timeout_seconds=seconds))
+        with pytest.raises(LlmUnavailableError, match=f"did not end in {seconds} s"):
+            await generator.propose(_asking(request_, agent("hang")))
+        await generator.close()
+        if (tmp_path / "notes").exists():
+            break
     assert _nothing_is_left(tmp_path)
 
 

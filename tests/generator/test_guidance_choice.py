@@ -55,7 +55,9 @@ class World:
     def _judge_and_edit(self, credited: int) -> None:
         known = self.worths()
         member = self.members[credited - 1]
-        self.members[credited - 1] = replace(member, state=guidance_choice.judge(member, known))
+        self.members[credited - 1] = replace(
+            member, state=guidance_choice.next_state(member, known)
+        )
         self._waited += 1
         is_free = all(m.state is not PromptState.TRIAL for m in self.members)
         if is_free and self._waited >= CREDITS_BETWEEN_EDITS:
@@ -165,8 +167,8 @@ def test_gains_count_from_the_mean_of_their_run() -> None:
     assert apart.of(2).mean == pytest.approx(apart.of(1).mean, abs=1e-9)
     both = guidance_choice.worths([tally(2, "hard", *easy), tally(1, "hard", *hard)])
     assert both.of(2).mean > both.of(1).mean + 0.5
-    assert guidance_choice.judge(trial, both) is PromptState.ACCEPTED
-    assert guidance_choice.judge(SEED, both) is PromptState.SEED
+    assert guidance_choice.next_state(trial, both) is PromptState.ACCEPTED
+    assert guidance_choice.next_state(SEED, both) is PromptState.SEED
 
 
 def test_few_gains_are_drawn_towards_the_mean_of_their_run() -> None:
@@ -181,13 +183,13 @@ def test_a_trial_ends_with_its_last_credit() -> None:
     trial = PopulationMember(id=2, parent=1, state=PromptState.TRIAL)
     gains = [0.0, 0.2] * (guidance_choice.TRIAL_CREDITS // 2)
     fewer = guidance_choice.worths([tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
-    assert guidance_choice.judge(trial, fewer) is PromptState.TRIAL
+    assert guidance_choice.next_state(trial, fewer) is PromptState.TRIAL
     enough = guidance_choice.worths([tally(1, "a", *gains), tally(2, "a", *gains)])
-    assert guidance_choice.judge(trial, enough) is PromptState.DROPPED
+    assert guidance_choice.next_state(trial, enough) is PromptState.DROPPED
     better = guidance_choice.worths(
         [tally(1, "a", *gains), tally(2, "a", *[g + 0.1 for g in gains])]
     )
-    assert guidance_choice.judge(trial, better) is PromptState.ACCEPTED
+    assert guidance_choice.next_state(trial, better) is PromptState.ACCEPTED
 
 
 def test_the_accepted_prompt_that_is_worth_least_makes_room() -> None:

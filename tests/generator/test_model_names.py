@@ -36,6 +36,17 @@ async def main():
 asyncio.run(main())
 print("litellm" in sys.modules)
 """
+_REFUSES_A_SLIP = """
+import asyncio, sys
+from generator_svc.llm.litellm_models import LiteLlmModels
+from kernel_foundry.errors import LlmConfigurationError
+
+try:
+    asyncio.run(LiteLlmModels().check(("Recipe",)))
+except LlmConfigurationError as error:
+    assert error.message == "there is no model 'Recipe': did you mean recipes?"
+    print("litellm" in sys.modules)
+"""
 _CALLS_NO_NETWORK = """
 import asyncio, sys
 
@@ -82,6 +93,10 @@ def test_the_default_can_be_named() -> None:
 def test_nothing_loads_litellm_before_a_call_needs_it() -> None:
     """Making, listing, all of recipes and closing work without the slow import."""
     assert _run(_LOADS_NOTHING) == "False"
+
+
+def test_a_slip_in_the_built_in_name_is_refused_at_once() -> None:
+    assert _run(_REFUSES_A_SLIP) == "False"
 
 
 def test_loading_litellm_makes_no_connection() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from archive_svc.search.hints.hint import hint
+from archive_svc.search.directions.hint import hint
 from generator_svc.prompting.writer import PromptWriter
 from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import source_of

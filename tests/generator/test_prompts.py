@@ -438,7 +438,9 @@ def test_what_the_user_asks_and_forbids_is_quoted_in_every_prompt(
             text = text_of(PromptWriter().write(request, max_chars=most))
             assert f"````text\n{hint}\n````" in text
             assert f"````text\n{banned}\n````" in text
-            assert ("comes first; follow them where they concern it" in text) == (not is_free)
+            assert ("comes first; follow the user's words where they apply" in text) == (
+                not is_free
+            )
         assert "What the user" not in _prompt(request_, **selection)
 
 
@@ -528,7 +530,7 @@ def test_a_verdict_names_its_workload_and_what_it_was_judged_with(
         request_, operator=Operator.MUTATE, parent=replace(parent, evaluation=evaluation)
     )
     assert "- workload default: 1.300 ms" in text
-    assert "- judged with TILE = 64, DEPTH = 2 of TUNE, what else is in it at its first" in text
+    assert "- judged with TILE = 64, DEPTH = 2; every other TUNE name has its first value" in text
 
 
 def test_a_suspect_candidate_comes_with_the_reason(request_: ProposalRequest, samples: Any) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from generator_svc.generator import LocalGenerator
 from generator_svc.llm.assignment import Assignment
@@ -23,6 +25,9 @@ from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from tests.generators import generator_in
+from tests.recipes.plain_modules import Case, OneInput
+from tests.recipes.plain_run import admission_of, workloads_of
+from tests.recipes.reference_graph import DEVICE
 
 _PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
 
@@ -171,6 +176,22 @@ async def test_what_recipes_cannot_do_is_known_before_they_are_asked(
         "recipes cannot do aten.linalg_inv",
     ]
     assert await generator.model_limits(models, softmax.admission) == ()
+    await generator.close()
+
+
+async def test_recipes_call_the_library_where_the_task_allows_it(
+    generator: LocalGenerator, softmax: ProposalRequest
+) -> None:
+    layers = Case(
+        lambda: OneInput(lambda m, x: torch.relu(m.linear(x)).sum(-1), linear=nn.Linear(8, 8)),
+        lambda batch: (torch.randn(batch, 8),),
+    )
+    admission = admission_of(workloads_of(layers), DEVICE)
+    for library_ops, is_called in (((), True), (("none",), False)):
+        task = replace(softmax.task, library_ops=library_ops)
+        proposal = await generator.propose(replace(softmax, task=task, admission=admission))
+        assert proposal.candidate is not None, proposal.failure
+        assert ("ops.linear" in proposal.candidate.source.plan) is is_called
     await generator.close()
 
 

@@ -101,7 +101,8 @@ def evaluator(
 
 def shown_example(request: ProposalRequest, language: Language, heading: str = "An example") -> str:
     """Return the example that a prompt in `language` shows under `heading`."""
-    device = replace(request.admission.device, language=language)
+    architecture = "sm_90" if language is Language.CUDA else "x86-64"
+    device = replace(request.admission.device, language=language, architecture=architecture)
     request = replace(request, admission=replace(request.admission, device=device))
     text = PromptWriter().write(request).messages[0].content
     section = text.partition(f"\n## {heading}\n")[2]

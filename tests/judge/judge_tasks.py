@@ -67,6 +67,13 @@ class RunnerSide:
                 self.tensor(output, seed=seed, slot=slot).copy_(kernel(*values))
 
 
+def task_of(result: str, *inputs: str, rows: int = 64, cols: int = 48) -> Task:
+    """Return a task with one expression of `x0`, `x1` and so on; `inputs` are theirs."""
+    names = ", ".join(f"x{i}" for i in range(len(inputs)))
+    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
+    return make_task(forward, rows=rows, cols=cols, inputs=f"[{', '.join(inputs)}]")
+
+
 def make_task(
     body: str,
     *,

@@ -63,7 +63,9 @@ def _graphs(admission: Admission) -> list[str]:
 
 @pytest.mark.slow
 def test_torch_compile_is_a_baseline_and_what_it_took_is_told(compiling_judge: Judge) -> None:
-    admission = admit(compiling_judge, small_example("bias_gelu_layernorm"))
+    config = pytest.importorskip("torch._inductor.config")
+    with config.patch({"cpp.simdlen": 1}):  # or compilers try which vectors the processor has
+        admission = admit(compiling_judge, small_example("bias_gelu_layernorm"))
 
     assert (admission.refusals, admission.warnings) == ((), ())
     timed, held_out = admission.workloads
@@ -212,6 +214,20 @@ def test_a_random_task_is_refused_even_where_degenerate_ones_are_admitted(judge:
 
     assert not admission.admitted
     assert admission.degeneracies == ()
+
+
+def test_a_refused_task_is_not_taken_apart_and_no_setting_is_proposed_that_it_has(
+    judge: Judge,
+) -> None:
+    task = make_task(
+        "def forward(self, x):\n    unused = x * 2\n    return nn.functional.dropout(x)"
+    )
+    in_training, at_rest = (admit(judge, replace(task, training=on)) for on in (True, False))
+
+    assert in_training.redundancies == at_rest.redundancies == ()
+    assert "`training: false`" in in_training.refusals[0]
+    assert at_rest.refusals[0].startswith("the reference is random")
+    assert "training" not in at_rest.refusals[0]
 
 
 def test_a_tolerance_above_the_output_is_refused(judge: Judge) -> None:

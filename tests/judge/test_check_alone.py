@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS
 from evaluator_svc.judge.admission.check_trial import try_check
+from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.comparison.unwritten import _unwritten
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference import task_module
 from evaluator_svc.judge.reference.check_call import shown_values
 from evaluator_svc.messages.draw import POISON_BYTES
 from evaluator_svc.messages.judge import KeptVerdict
+from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task, Tolerance
@@ -26,6 +28,7 @@ from kernel_foundry.errors import TaskInvalidError
 from tests.judge.judge_tasks import (
     EACH_MEMORY_AND_SIZE,
     PEAKS,
+    TOLERANCE,
     RunnerSide,
     make_task,
     prepare,
@@ -227,13 +230,14 @@ def test_a_check_that_tells_nothing_is_the_tasks_failure(
         judge.verify(runner.draw.draw)
 
 
+LATE = "not done after"
 OTHERS = "return actual[0].equal(expected[0]) or "
 
 
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ("while actual[0].sum() != expected[0].sum():\n        pass", "not done after"),
+        ("while actual[0].sum() != expected[0].sum():\n        pass", LATE),
         (OTHERS + "bytearray(1 << 40)", "MemoryError"),
         (OTHERS + "torch.empty(1 << 40).sum()", "RuntimeError"),
         (OTHERS + "'\\x1b[2J\\n\\u202eright'", r"\x1b[2J\n\u202eright"),
@@ -259,7 +263,8 @@ def test_what_a_hostile_check_does_is_bounded(
     judge: Judge, drawn: Drawn, monkeypatch: pytest.MonkeyPatch, check: str, said: str
 ) -> None:
     """It accepts the reference's outputs, so it is the candidate's that it refuses."""
-    monkeypatch.setattr(task_module, "_CHECK_SECONDS", 0.05)
+    if said == LATE:
+        monkeypatch.setattr(task_module, "_CHECK_SECONDS", 0.5)
     runner = drawn(task_with(check))
     runner.run(lambda x: -3 * x, "x")
     verdict = judge.verify(runner.draw.draw)
@@ -357,7 +362,7 @@ def test_a_random_reference_is_admitted(judge: Judge) -> None:
     admission = judge.admit(task, PEAKS)
     assert admission.refusals == ()
     assert any("looked_at() alone" in warning for warning in admission.warnings)
-    assert not any(workload.value_ranges for workload in admission.workloads)
+    assert any(workload.value_ranges for workload in admission.workloads)
     generated = [workload for workload in admission.workloads if workload.is_generated]
     assert generated
     for workload in generated:
@@ -377,3 +382,50 @@ def test_there_is_nothing_to_hold_outputs_to() -> None:
     ):
         with pytest.raises(ValueError, match="without a comparison"):
             replace(task, **change)
+
+
+IS_LARGEST = (
+    "found = inputs[0].gather(-1, actual[0][:, None])[:, 0]\n"
+    "    return bool(found.equal(inputs[0].amax(-1)))"
+)
+NEGATIVE = ValueRange(distribution=Distribution.NEGATIVE, factor=1.0, is_binding=True)
+
+
+def test_unusual_values_are_tried_where_the_check_accepts_the_reference() -> None:
+    def found(task: Task) -> set[Distribution]:
+        ranges = find_value_ranges([prepare(task)], TOLERANCE, ADMISSION_SEEDS[0])
+        assert all(r.is_binding for rs in ranges.values() for r in rs)
+        return {r.distribution for rs in ranges.values() for r in rs}
+
+    assert {Distribution.NEGATIVE, Distribution.ZEROS, Distribution.FAR} <= found(
+        task_with(IS_LARGEST, LARGEST)
+    )
+    equal = "return bool(actual[0].sort().values.equal(expected[0].sort().values))"
+    moved = "def forward(self, x):\n    return x.topk(4, -1).values\n"
+    assert {Distribution.MAGNITUDES, Distribution.COLUMNS} <= found(task_with(equal, moved))
+    # Of equal values anybody may be named, and this check is for one answer.
+    tried = found(task_with(equal, moved.replace("values", "indices")))
+    assert Distribution.MAGNITUDES in tried
+    assert Distribution.ZEROS not in tried
+    small = found(task_with("return bool(expected[0].abs().max() < 20)"))
+    assert Distribution.SPARSE in small
+    assert Distribution.LARGE not in small
+    rounded = "return bool(actual[0].equal(inputs[0].softmax(-1)))"
+    softmax = "def forward(self, x):\n    return x.softmax(-1)\n"
+    assert not found(task_with(rounded, softmax)) - {Distribution.NEGATIVE, Distribution.FAR}
+
+
+@pytest.mark.parametrize("begins_at", [0.0, -math.inf])
+def test_the_check_tells_what_is_wrong_on_unusual_values(judge: Judge, begins_at: float) -> None:
+    task = task_with(IS_LARGEST, LARGEST)
+    name = task.workloads[0].name
+    drawn, descriptors = judge.draw(task, name, TOLERANCE, (11,), (NEGATIVE.distribution,))
+    try:
+        side = RunnerSide(judge, drawn, descriptors)
+        side.run(lambda x: torch.where(x > begins_at, x, -torch.inf).argmax(-1), "x")
+        (verdict,) = judge.verify_ranges(drawn.draw, (NEGATIVE,)).verdicts
+    finally:
+        judge.release(drawn.draw)
+    assert verdict.is_wrong is (begins_at == 0.0)
+    messages = [finding.message for finding in verdict.findings]
+    assert ["none is above zero" in text for text in messages] == [True] * verdict.is_wrong

@@ -1,5 +1,7 @@
 """Draws in which differences are small, squares are no numbers, and states do not fade."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -8,16 +10,13 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
+from tests.judge.judge_tasks import TOLERANCE, make_task, prepare, task_of
 
 ROWS = "torch.randn(rows, cols)"
 PAIRS = "(x0[:, None] - {}[None]).square().sum(-1)"
 
 
-def _task(result: str, *inputs: str) -> Task:
-    names = ", ".join(f"x{i}" for i in range(len(inputs)))
-    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
-    return make_task(forward, rows=17, cols=24, inputs=f"[{', '.join(inputs)}]")
+_task = partial(task_of, rows=17, cols=24)
 
 
 def _drawn(task: Task, distribution: Distribution) -> tuple[InputSet, NeededFactor | None]:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import tolerance
@@ -170,6 +172,38 @@ def test_a_cast_that_was_asked_for_is_told(judge: Judge) -> None:
     assert set(cast.warnings) - set(kept.warnings) == {told}
 
 
+class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own base
+    """Refuses to compute with floats of 8 bits, as a GPU does; they may be moved and converted."""
+
+    _MOVES = frozenset(
+        [
+            "_to_copy",
+            "to",
+            "copy_",
+            "clone",
+            "view",
+            "slice",
+            "split",
+            "select",
+            "detach",
+            "lift_fresh",
+            "empty_like",
+            "zeros_like",
+            "fill_",
+            "_assert_tensor_metadata",
+        ]
+    )
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the operator."""
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if any(t.is_floating_point() and t.element_size() == 1 for t in given):
+            name = func.name().removeprefix("aten::").partition(".")[0]
+            if name not in self._MOVES:
+                raise NotImplementedError(f"{name} of 8 bits")
+        return func(*args, **(kwargs or {}))
+
+
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
 def test_a_task_of_8_bit_floats_is_admitted(judge: Judge, dtype: str) -> None:
     body = f"""
@@ -180,9 +214,10 @@ def __init__(self):
 def forward(self, x):
     return (x.float() * self.weight.float()).to(torch.{dtype})
 """
-    admission = judge.admit(
-        make_task(body, inputs=f"[torch.randn(rows, cols).to(torch.{dtype})]"), PEAKS
-    )
+    with Moved():  # type: ignore[no-untyped-call]
+        admission = judge.admit(
+            make_task(body, inputs=f"[torch.randn(rows, cols).to(torch.{dtype})]"), PEAKS
+        )
 
     assert admission.refusals == ()
     assert [t.dtype for t in admission.workloads[0].tensors] == [dtype] * 3

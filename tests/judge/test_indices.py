@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.comparison.index_comparison import count_misplaced, exact_indices
+from evaluator_svc.judge.comparison.index_comparison import count_misplaced, placed_outputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from tests.judge.judge_tasks import RunnerSide, make_task, prepare
 
@@ -122,8 +122,18 @@ def test_values_that_are_nearly_equal_may_change_places_where_they_are_computed(
         turned = expected.view(-1, 2).flip(-1).reshape(expected.shape)
         (wrong,) = count_misplaced(drawn, 0, expected, [turned]) or (-1,)
         assert (wrong == 0) == is_right
-    assert exact_indices(computed) == frozenset()
-    assert exact_indices(moved) == {0}
+    assert placed_outputs(computed).exact == frozenset()
+    assert placed_outputs(moved).exact == {0}
+
+
+def test_which_outputs_indices_have_a_part_in() -> None:
+    body = "v, i = x.long().cummax(-1); return v, i, i + 1, x.argsort(-1), x.gather(1, i).long()"
+    body += ", x.amax(-1).long(), x.max(-1).values.long(), v.zero_().add_(i)"
+    assert placed_outputs(_input_set(body)).following == {0, 1, 2, 3, 4, 7}
+    written = "both = torch.zeros(rows, 2); both[:, 0] = x.argmax(-1); return both.long(), x.long()"
+    assert placed_outputs(_input_set(written)).following == {0}
+    named = "best = x[0].argmax().item(); return torch.tensor([best]), x.long()"
+    assert placed_outputs(_input_set(named)).following == {0, 1}
 
 
 def test_a_verdict_takes_any_order_of_equal_numbers(judge: Judge, drawn: Drawn) -> None:

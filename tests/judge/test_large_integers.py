@@ -1,5 +1,7 @@
 """Integer inputs of any size that the reference takes, but for places, lengths and classes."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -9,16 +11,13 @@ from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers
 from evaluator_svc.judge.unusual_values.whole_numbers import large_integers
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
+from tests.judge.judge_tasks import TOLERANCE, prepare, task_of
 
 IDS = "torch.randint(0, 1 << 20, (rows, cols))"
 LARGE = Distribution.LARGE_INTEGERS
 
 
-def _task(result: str, *inputs: str) -> Task:
-    names = ", ".join(f"x{i}" for i in range(len(inputs)))
-    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
-    return make_task(forward, rows=20, cols=30, inputs=f"[{', '.join(inputs)}]")
+_task = partial(task_of, rows=20, cols=30)
 
 
 def _is_found(task: Task) -> bool:

@@ -10,16 +10,10 @@ from evaluator_svc.judge.reference.integer_overflows import IntegerOverflows
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
+from tests.judge.judge_tasks import TOLERANCE, make_task, prepare, task_of
 
 _ROWS = "torch.randn(rows, cols)"
 _CUBES = "torch.randn(rows, 6, cols)"
-
-
-def _task(result: str, *inputs: str) -> Task:
-    names = ", ".join(f"x{i}" for i in range(len(inputs)))
-    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
-    return make_task(forward, rows=64, cols=48, inputs=f"[{', '.join(inputs)}]")
 
 
 def _drawn(task: Task, distribution: Distribution, seed: int = 5) -> tuple[torch.Tensor, ...]:
@@ -34,7 +28,7 @@ def _is_changed(task: Task, distribution: Distribution) -> bool:
 
 
 def test_some_rows_are_of_one_value_where_the_reference_divides() -> None:
-    (x,) = _drawn(_task("x0.std(-1)", _ROWS), Distribution.LEVEL)
+    (x,) = _drawn(task_of("x0.std(-1)", _ROWS), Distribution.LEVEL)
     is_level = (x == x[:, :1]).all(-1)
     assert int(is_level.count_nonzero()) == 8
     assert len(x[is_level, 0].unique()) == 8
@@ -44,7 +38,9 @@ def test_some_rows_are_of_one_value_where_the_reference_divides() -> None:
 
 
 def test_some_samples_are_level_as_a_whole_and_others_row_by_row() -> None:
-    (x,) = _drawn(_task("nn.functional.layer_norm(x0, x0.shape[-1:])", _CUBES), Distribution.LEVEL)
+    (x,) = _drawn(
+        task_of("nn.functional.layer_norm(x0, x0.shape[-1:])", _CUBES), Distribution.LEVEL
+    )
     is_level = (x == x[..., :1]).all(-1)
     assert int(is_level.all(-1).count_nonzero()) == 8
     is_whole = (x == x[:, :1, :1]).flatten(1).all(-1)
@@ -52,7 +48,7 @@ def test_some_samples_are_level_as_a_whole_and_others_row_by_row() -> None:
 
 
 def test_columns_are_level_where_the_reference_goes_down_them() -> None:
-    task = _task("x0.std(0)", _ROWS)
+    task = task_of("x0.std(0)", _ROWS)
     (down,), (along,) = (_drawn(task, Distribution.LEVEL, seed) for seed in (5, 6))
     assert int((down == down[:1]).all(0).count_nonzero()) == 6
     assert int((along == along[:, :1]).all(-1).count_nonzero()) == 8
@@ -70,7 +66,7 @@ def test_columns_are_level_where_the_reference_goes_down_them() -> None:
 def test_level_rows_are_tried_where_the_reference_gives_numbers(
     result: str, is_tried: bool
 ) -> None:
-    assert _is_changed(_task(result, _ROWS), Distribution.LEVEL) is is_tried
+    assert _is_changed(task_of(result, _ROWS), Distribution.LEVEL) is is_tried
 
 
 @pytest.mark.parametrize(
@@ -83,11 +79,11 @@ def test_level_rows_are_tried_where_the_reference_gives_numbers(
     ],
 )
 def test_rows_are_small_where_results_are_not(result: str, is_tried: bool) -> None:
-    assert _is_changed(_task(result, _ROWS), Distribution.SMALL) is is_tried
+    assert _is_changed(task_of(result, _ROWS), Distribution.SMALL) is is_tried
 
 
 def test_a_small_number_shows_beside_small_rows() -> None:
-    prepared = prepare(_task("nn.functional.normalize(x0, dim=-1)", _ROWS))
+    prepared = prepare(task_of("nn.functional.normalize(x0, dim=-1)", _ROWS))
     changed = with_distribution(prepared, prepared.input_set(5), Distribution.SMALL)
     needed = needed_factor(changed, Distribution.SMALL, TOLERANCE)
     assert needed is not None
@@ -115,16 +111,16 @@ def test_variances_are_small_and_zero() -> None:
 
 def test_elements_are_at_the_bounds_beside_them_and_beyond() -> None:
     (x,) = _drawn(
-        _task("x0.sigmoid().mul(x0).clamp(-60000.0, 60000.0)", _ROWS), Distribution.BOUNDS
+        task_of("x0.sigmoid().mul(x0).clamp(-60000.0, 60000.0)", _ROWS), Distribution.BOUNDS
     )
     assert {-60000.0, 60000.0, 75000.0} <= set(x.flatten().tolist())
     assert bool(((x > 59999.9) & (x < 60000.0)).any())
     (x,) = _drawn(
-        _task("torch.histc(x0, 8, 0.0, 1.0)", "torch.rand(rows, cols)"), Distribution.BOUNDS
+        task_of("torch.histc(x0, 8, 0.0, 1.0)", "torch.rand(rows, cols)"), Distribution.BOUNDS
     )
     assert bool((x == 1.0).any())
     assert bool((x > 0.0).all())
-    assert not _is_changed(_task("x0 * 60000.0", _ROWS), Distribution.BOUNDS)
+    assert not _is_changed(task_of("x0 * 60000.0", _ROWS), Distribution.BOUNDS)
 
 
 _SURPRISE = "-x0.clamp(min=1e-6).log()"
@@ -141,11 +137,13 @@ _SURPRISE = "-x0.clamp(min=1e-6).log()"
 )
 def test_elements_are_beside_one_where_each_has_a_logarithm(result: str, is_tried: bool) -> None:
     """Beside zero where it is that of one and more."""
-    assert _is_changed(_task(result, "torch.rand(rows, cols)"), Distribution.BESIDE_ONE) is is_tried
+    assert (
+        _is_changed(task_of(result, "torch.rand(rows, cols)"), Distribution.BESIDE_ONE) is is_tried
+    )
 
 
 def test_a_logarithm_that_cancels_shows_beside_one() -> None:
-    prepared = prepare(_task(_SURPRISE, "torch.rand(rows, cols)"))
+    prepared = prepare(task_of(_SURPRISE, "torch.rand(rows, cols)"))
     changed = with_distribution(prepared, prepared.input_set(5), Distribution.BESIDE_ONE)
     (x,), (expected,) = changed.inputs, changed.expected()
     assert bool((x < 1).all())
@@ -162,7 +160,7 @@ def test_a_logarithm_that_cancels_shows_beside_one() -> None:
 
 
 def test_elements_are_above_one_where_ordinary_ones_are() -> None:
-    (x,) = _drawn(_task("x0.log()", "torch.rand(rows, cols) + 0.5"), Distribution.BESIDE_ONE)
+    (x,) = _drawn(task_of("x0.log()", "torch.rand(rows, cols) + 0.5"), Distribution.BESIDE_ONE)
     is_above = (x > 1).all(-1)
     assert int(is_above.count_nonzero()) == len(x) // 2
     assert float((x - 1).abs().amax(-1).min()) < 2**-18
@@ -171,31 +169,31 @@ def test_elements_are_above_one_where_ordinary_ones_are() -> None:
 def test_labels_of_a_loss_may_be_shares() -> None:
     loss = "nn.functional.binary_cross_entropy_with_logits(x0, x1, reduction='none').mean(-1)"
     labels = "torch.randint(0, 2, (rows, cols)).float()"
-    _, y = _drawn(_task(loss, _ROWS, labels), Distribution.EXTREMES)
+    _, y = _drawn(task_of(loss, _ROWS, labels), Distribution.EXTREMES)
     is_soft = (y > 0) & (y < 1)
     assert 0.4 < float(is_soft.float().mean()) < 0.6
-    _, y = _drawn(_task("(x0 * x1).sum(-1)", _ROWS, labels), Distribution.EXTREMES)
+    _, y = _drawn(task_of("(x0 * x1).sum(-1)", _ROWS, labels), Distribution.EXTREMES)
     assert set(y.unique().tolist()) == {0.0, 1.0}
 
 
 def test_zeros_have_signs_where_the_reference_asks_for_them() -> None:
-    _, y = _drawn(_task("torch.copysign(x0, x1)", _ROWS, _ROWS), Distribution.SPARSE)
+    _, y = _drawn(task_of("torch.copysign(x0, x1)", _ROWS, _ROWS), Distribution.SPARSE)
     zeros = y[y == 0]
     assert 0.4 < float(zeros.signbit().float().mean()) < 0.6
-    y, _ = _drawn(_task("torch.atan2(x0, x1)", _ROWS, _ROWS), Distribution.SPARSE)
+    y, _ = _drawn(task_of("torch.atan2(x0, x1)", _ROWS, _ROWS), Distribution.SPARSE)
     assert 0.4 < float(y[y == 0].signbit().float().mean()) < 0.6
-    _, y = _drawn(_task("x0 * x1", _ROWS, _ROWS), Distribution.SPARSE)
+    _, y = _drawn(task_of("x0 * x1", _ROWS, _ROWS), Distribution.SPARSE)
     assert not bool(y[y == 0].signbit().any())
 
 
 def test_rows_are_beyond_any_stand_in_for_infinity_where_no_size_counts() -> None:
-    (x,) = _drawn(_task("x0.sort(-1).values", _ROWS), Distribution.FAR)
+    (x,) = _drawn(task_of("x0.sort(-1).values", _ROWS), Distribution.FAR)
     assert bool(x[x.isfinite()].abs().max() > 1e9)
     assert bool((x.amax(-1) < -1e30).any())  # what a maximum may begin at
     # What would be infinite where rows are added up is less large.
-    (x,) = _drawn(_task("x0.sort(-1).values.square().sum(-1).sqrt()", _ROWS), Distribution.FAR)
+    (x,) = _drawn(task_of("x0.sort(-1).values.square().sum(-1).sqrt()", _ROWS), Distribution.FAR)
     assert not bool((x[x.isfinite()].abs() > 1e20).any())
-    (x,) = _drawn(_task("x0.amax(-1).exp().log()", _ROWS), Distribution.FAR)
+    (x,) = _drawn(task_of("x0.amax(-1).exp().log()", _ROWS), Distribution.FAR)
     assert not bool((x[x.isfinite()].abs() > 1e9).any())
 
 

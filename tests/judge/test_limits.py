@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evaluator_svc.judge.graph.arithmetic_estimate import arithmetic_estimate
-from evaluator_svc.judge.graph.cost import Cost
+from evaluator_svc.judge.graph.cost import Cost, count_cost
 from evaluator_svc.judge.graph.traffic import Traffic, count_traffic, traffic_bound_ns
 from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
 from kernel_foundry.domain.device import MatrixRate
@@ -44,6 +44,28 @@ def test_products_count_at_the_fastest_unit_admitted(
 
     assert found.unit == unit
     assert found.time_ns == pytest.approx(1e9 / tera)
+
+
+def test_a_scaled_product_of_8_bit_floats_counts_in_their_format() -> None:
+    def node(name: str, dtype: str, *shape: int) -> GraphNode:
+        return GraphNode(
+            name=name, op="placeholder", arguments=(), keywords=(), dtype=dtype, shape=shape
+        )
+
+    operands = [
+        node("x", "float8_e4m3fn", 64, 32),
+        node("weight", "float8_e4m3fn", 32, 16),
+        node("scale", "float32"),
+    ]
+    product = replace(
+        node("out", "bfloat16", 64, 16),
+        op="aten._scaled_mm.default",
+        arguments=("%x", "%weight", "%scale", "%scale"),
+    )
+    flops = 2 * 64 * 32 * 16
+    cost = count_cost({"_scaled_mm": flops}, [*operands, product])
+
+    assert cost == Cost(product_flops=flops, other_flops=0, product_dtype="float8_e4m3fn")
 
 
 def test_everything_else_counts_at_the_rate_of_multiply_adds() -> None:

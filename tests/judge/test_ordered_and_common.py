@@ -1,5 +1,7 @@
 """Draws with rows in order and in runs, with stretches and elements in common, and chains."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -10,17 +12,14 @@ from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import TOLERANCE, make_task
+from tests.judge.judge_tasks import TOLERANCE, make_task, task_of
 
 _FLOATS = "torch.randn(rows, cols)"
 _TOKENS = "torch.randint(0, 8, (rows, cols))"
 _PARENTS = "(torch.rand(rows) * torch.arange(rows)).long()"
 
 
-def _task(result: str, *inputs: str, rows: int = 256, cols: int = 128) -> Task:
-    names = ", ".join(f"x{i}" for i in range(len(inputs)))
-    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
-    return make_task(forward, rows=rows, cols=cols, inputs=f"[{', '.join(inputs)}]")
+_task = partial(task_of, rows=256, cols=128)
 
 
 def _prepared(task: Task) -> PreparedWorkload:

@@ -208,7 +208,12 @@ def test_rows_and_results_are_infinite_where_nothing_is_added_up(
     assert not bool(out.isnan().any())
 
 
-@pytest.mark.parametrize("result", ["x0.sum(-1)", "x0.logsumexp(-1)", "x0.cumsum(-1)"])
+_WINDOW_MEANS = "torch.nn.functional.avg_pool1d(x0, 9, 1)"
+
+
+@pytest.mark.parametrize(
+    "result", ["x0.sum(-1)", "x0.logsumexp(-1)", "x0.cumsum(-1)", _WINDOW_MEANS]
+)
 def test_results_stay_numbers_where_elements_are_added_up(result: str) -> None:
     task = _task(result, _FLOATS)
     prepared = prepare(task)
@@ -254,3 +259,53 @@ def test_whole_numbers_among_arguments_become_much_larger_and_truths_do_not() ->
     (power,) = value_beyond("power", 3)
     assert (power.name, power.value) == ("forward.power", 8)
     assert (value_beyond("is_on", value=True), value_beyond("axis", -1)) == ((), ())
+
+
+def test_columns_are_far_as_a_whole() -> None:
+    """What is looked for across rows begins at minus infinity, and at nothing less far."""
+    (x,) = _drawn(_task("x0.unflatten(0, (4, -1)).amax(1)", _FLOATS), Distribution.COLUMNS)
+    tops = x.amax(0)
+    assert x.is_contiguous()
+    assert bool((tops < -12000).any())
+    assert bool((tops == -torch.inf).any())
+    (x,) = _drawn(_task("x0.unflatten(0, (4, -1)).amax(1)", _FLOATS), Distribution.FAR)
+    assert bool((x.amax(0) > 0).all())
+
+
+def test_half_of_the_samples_are_far_as_a_whole() -> None:
+    task = _task("x0.amax((1, 2, 3))", "torch.randn(rows, 4, 8, cols)", rows=32, cols=16)
+    (x,) = _drawn(task, Distribution.COLUMNS)
+    tops = x.amax((1, 2, 3))
+    assert bool((tops[:16] < -12000).any())
+    assert bool((tops[16:] > 0).all())
+
+
+_CARRIED = """
+own = torch.arange(x0.shape[0])[:, None]
+last = torch.where(x1, own, -1).cummax(0).values
+return torch.where(last >= 0, x0.gather(0, last.clamp(min=0)), 0.0)
+"""
+
+
+def test_columns_of_masks_keep_all_or_nothing_or_begin_with_a_run() -> None:
+    _, mask = _drawn(_task(_CARRIED, _FLOATS, _MASK), Distribution.COLUMNS)
+    counts = mask.sum(0)
+    assert {0, 96} <= set(counts.tolist())
+    assert bool((mask[:24].sum(0) == 0)[counts > 0].any())
+
+
+def test_a_mask_of_one_axis_has_runs() -> None:
+    """And counts that no index has a part in are held to them, whatever ties there are."""
+    body = "own = torch.arange(len(x0))\nreturn own - torch.where(x0, own, 0).cummax(0).values"
+    task = _task(body, "torch.rand(1024) < 0.2")
+    (mask,) = _drawn(task, Distribution.EXTREMES)
+    assert int(prepare(task).module.model(mask).max()) > 200
+    assert int(prepare(task).module.model(*prepare(task).input_set(5).inputs).max()) < 100
+
+
+def test_places_of_padding_are_met() -> None:
+    """Also where no place of the table is named twice, as by chance in a large one."""
+    bag = "torch.nn.functional.embedding_bag(x0, x1, padding_idx=3)"
+    task = _task(bag, "torch.randint(0, 3000, (rows, 8))", "torch.randn(3000, 4)")
+    places, _ = _drawn(task, Distribution.EXTREMES)
+    assert 0.05 < float((places == 3).double().mean()) < 0.2

@@ -1,5 +1,7 @@
 """Inputs bound to each other as no draw has them: alike, dense, extreme, near one, far from it."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -10,17 +12,14 @@ from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.whole_numbers import absolute
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task, prepare
+from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task, prepare, task_of
 
 WORDS = "torch.randint(0, 26, (rows, cols), dtype=torch.int32)"
 BAND = "torch.randn(rows, rows) * ((torch.arange(rows)[:, None] - torch.arange(rows)).abs() < 4)"
 MASK = "torch.rand(rows, cols) < 0.5"
 
 
-def _task(result: str, *inputs: str) -> Task:
-    names = ", ".join(f"x{i}" for i in range(len(inputs)))
-    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
-    return make_task(forward, rows=40, cols=60, inputs=f"[{', '.join(inputs)}]")
+_task = partial(task_of, rows=40, cols=60)
 
 
 def _drawn(task: Task, distribution: Distribution) -> tuple[torch.Tensor, ...]:

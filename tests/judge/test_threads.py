@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.openmp import set_threads
+from evaluator_svc.hardware.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from tests.judge.judge_tasks import SOFTMAX, make_task, prepare
 

@@ -1,5 +1,6 @@
 """What inputs become on other distributions and after a change in place; what is left alone."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -18,9 +19,19 @@ from evaluator_svc.judge.tensors.equal_parts import EqualParts, equal_parts
 from evaluator_svc.judge.tensors.structure import is_structured, structures
 from evaluator_svc.judge.unusual_values.changed_values import CHANGES, few, large, outliers
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
-from kernel_foundry.domain.admission import Distribution
+from evaluator_svc.messages.distribution_traits import Trait, with_trait
+from kernel_foundry.domain.admission import Distribution, ValueRange
+from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Size, Task, Tolerance
-from tests.judge.judge_tasks import PEAKS, SCALED, SOFTMAX, TOLERANCE, make_task, prepare
+from tests.judge.judge_tasks import (
+    PEAKS,
+    SCALED,
+    SOFTMAX,
+    TOLERANCE,
+    RunnerSide,
+    make_task,
+    prepare,
+)
 
 _LOGARITHM = """
 def forward(self, x):
@@ -50,6 +61,7 @@ _OF_OTHERS = (
     Distribution.BOUNDS,
     Distribution.BESIDE_ONE,
     Distribution.LASTING_WEIGHTS,
+    Distribution.COLUMNS,
 )
 """Of inputs that are bound in some way or have a certain size, and of references that iterate."""
 _OF_INPUTS = [d for d in Distribution if "weight" not in d.value and d not in _OF_OTHERS]
@@ -77,6 +89,7 @@ def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
         Distribution.NEGATIVE: True,
         Distribution.FAR: True,
         Distribution.ORDERED: True,
+        Distribution.COLUMNS: True,
     }
 
 
@@ -117,6 +130,44 @@ def test_what_is_only_compared_binds_on_equal_values_too() -> None:
     for distribution in (Distribution.ZEROS, Distribution.SPARSE, Distribution.POWERS):
         assert found[distribution]
     assert not _found(make_task(_STEP_BESIDE_NAN)).get(Distribution.ZEROS)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_by_element"),
+    [
+        ("torch.relu(x) * 2.0", True),
+        ("(x[:, :, None] - x[:, None]) ** 2", False),
+        ("x[:, 1:] - x[:, :-1]", False),
+        ("x.cumsum(-1)", False),
+        ("x.flip(-1) * x", False),
+    ],
+)
+def test_what_is_about_lines_is_nothing_to_single_elements(
+    result: str, *, is_by_element: bool
+) -> None:
+    found = _found(make_task(f"def forward(self, x):\n    return {result}"))
+    of_lines = set(with_trait(Trait.OF_LINES))
+    assert of_lines.isdisjoint(found) is is_by_element
+    assert (of_lines <= found.keys()) is not is_by_element
+    assert found[Distribution.FAR]
+    assert found[Distribution.INTEGERS]  # where functions have steps
+    assert found[Distribution.FEW]
+
+
+@pytest.mark.parametrize(("function", "is_sum"), [(torch.relu, False), (torch.cumsum, True)])
+def test_few_terms_tell_of_precision_where_there_are_sums(
+    judge: Judge, function: Callable[..., torch.Tensor], *, is_sum: bool
+) -> None:
+    axis = (-1,) if is_sum else ()
+    task = make_task(f"def forward(self, x):\n    return torch.{function.__name__}(x, *{axis})")
+    few_terms = ValueRange(distribution=Distribution.FEW, factor=1.0, is_binding=True)
+    name, which = task.workloads[0].name, (few_terms.distribution,)
+    drawn, descriptors = judge.draw(task, name, TOLERANCE, (11,), which)
+    RunnerSide(judge, drawn, descriptors).run(lambda x: function(x, *axis), "x")
+    (verdict,) = judge.verify_ranges(drawn.draw, (few_terms,)).verdicts
+    judge.release(drawn.draw)
+    assert verdict.check.result is CheckResult.PASSED
+    assert (verdict.audit is not None) is is_sum
 
 
 def test_rows_lie_below_zero_near_and_far() -> None:

@@ -160,3 +160,23 @@ def test_who_relies_on_small_parameters_is_wrong_and_buffers_are_named(judge: Ju
     assert verdicts["series"].is_wrong
     assert verdicts["series"].check.result is CheckResult.FAILED
     assert "parameters" in verdicts["series"].findings[0].message
+
+
+def test_a_column_of_weights_leaves_nothing_of_a_row_above_zero() -> None:
+    prepared = prepare(_task("self.layer = nn.Linear(cols, 96)", "self.layer(x).amax(-1)"))
+    above, below = (
+        with_distribution(prepared, prepared.input_set(seed), OUTLIERS).expected()[0]
+        for seed in (5, 4)
+    )
+    assert bool((above > 0).all())
+    assert 0.2 < float((below < 0).double().mean()) < 0.8
+
+
+def test_a_reference_that_has_no_numbers_then_keeps_its_columns() -> None:
+    prepared = prepare(
+        _task("self.layer = nn.Linear(cols, 96)", "(9 * self.layer(x)).exp().amax(-1)")
+    )
+    ordinary = prepared.input_set(4)
+    weight = with_distribution(prepared, ordinary, OUTLIERS).state["layer.weight"]
+    assert int((weight == ordinary.state["layer.weight"]).count_nonzero()) == 96 * 31
+    assert int((weight.abs().argmax(-1) == weight.abs().argmax(-1)[0]).count_nonzero()) < 96

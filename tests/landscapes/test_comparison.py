@@ -48,8 +48,10 @@ def test_run_that_did_not_reach_the_target_counts_as_budget_and_one(landscape_fi
         assert len(result.curve.mean) == 5
 
 
-def test_differences_are_paired_by_seed_and_taken_from_gradient(landscape_file: Path) -> None:
-    comparison = compare([landscape_file], ("uniform", "gradient", "best_of_n"))
+def test_differences_are_paired_by_seed_and_taken_from_the_default_strategy(
+    landscape_file: Path,
+) -> None:
+    comparison = compare([landscape_file], ("uniform", "fitness", "best_of_n"))
     (landscape,) = comparison.landscapes
     needed = {
         s.strategy: [landscape.evaluations + 1 if n is None else n for n in s.reached_after]
@@ -57,8 +59,8 @@ def test_differences_are_paired_by_seed_and_taken_from_gradient(landscape_file: 
     }
     assert [d.other for d in landscape.differences] == ["uniform", "best_of_n"]
     for difference in landscape.differences:
-        assert difference.strategy == "gradient"
-        pairs = zip(needed["gradient"], needed[difference.other], strict=True)
+        assert difference.strategy == "fitness"
+        pairs = zip(needed["fitness"], needed[difference.other], strict=True)
         assert difference.evaluations.value == pytest.approx(sum(a - b for a, b in pairs) / 6)
         assert difference.evaluations_excludes_zero == difference.evaluations.excludes_zero
     assert [o.other for o in comparison.overall] == ["uniform", "best_of_n"]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.errors import InvalidArgumentError
 from landscapes.landscape import Landscape, Parameter, Variant
@@ -52,6 +53,12 @@ LEVELS = st.integers(0, 3)
 MEASURES = st.none() | st.builds(Measures, memory=LEVELS, algorithm=LEVELS, synchronization=LEVELS)
 
 
+COUNTS = st.integers(0, 2**31)
+LAUNCHES = st.builds(
+    LaunchFacts, launch_count=COUNTS, group_count=COUNTS, group_size=COUNTS, shared_bytes=COUNTS
+)
+
+
 @st.composite
 def landscapes(draw: st.DrawFn) -> Landscape:
     distinct = st.lists(VALUES, min_size=1, max_size=3, unique_by=lambda v: (type(v) is bool, v))
@@ -62,6 +69,7 @@ def landscapes(draw: st.DrawFn) -> Landscape:
         values=tuple(p.values[0] for p in parameters),
         measures=draw(MEASURES),
         outcome=EvaluationOutcome.PASSED,
+        launches=draw(st.none() | LAUNCHES),
         times_ns=draw(times),
     )
     last_values = tuple(p.values[-1] for p in parameters)
@@ -153,6 +161,8 @@ def test_what_is_optional_may_be_left_out(tmp_path: Path) -> None:
         (with_row(parameters={"BLOCK": [], "FAST": False}), ("line 2", "BLOCK is []")),
         (with_row(outcome="passed"), ("line 2", "expected one of PASSED")),
         (with_row(outcome=["PASSED"]), ("line 2", "expected one of PASSED")),
+        (with_row(launches={"launch_count": 1}), ("line 2", '"launches"', "group_count")),
+        (with_row(launches=[]), ("line 2", '"launches"')),
         (with_row(measures={"memory": 1}), ("line 2", "memory, algorithm, synchronization")),
         (with_row(measures={**ROW["measures"], "memory": 4}), ("line 2", "memory is 4", "0 to 3")),
         (with_row(measures={**ROW["measures"], "memory": True}), ("line 2", "memory is True")),

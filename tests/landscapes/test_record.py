@@ -93,6 +93,7 @@ async def test_a_landscape_has_a_header_and_a_row_for_each_variant(tmp_path: Pat
         assert row["parameters"].keys() == values.keys()
         assert all(value in values[name] for name, value in row["parameters"].items())
         passed = row["outcome"] == "PASSED"
+        assert row["launches"] is None  # this evaluator binds nothing
         assert bool(row["times_ns"]) == passed == (row["measures"] is not None)
     assert {row["outcome"] for row in rows} == {"PASSED", "COMPILE_ERROR"}
 

@@ -39,7 +39,8 @@ def client(server: LlmServer) -> Iterator[httpx.Client]:
 @pytest.fixture
 def impatient(server: LlmServer) -> Iterator[httpx.Client]:
     """A client for what never comes."""
-    with httpx.Client(base_url=server.base_url, timeout=0.3) as client:
+    timeout = httpx.Timeout(30.0, read=0.3)
+    with httpx.Client(base_url=server.base_url, timeout=timeout) as client:
         yield client
 
 
@@ -68,23 +69,27 @@ def test_a_function_may_decide_each_answer(server: LlmServer, client: httpx.Clie
     assert _ask(client).json()["choices"][0]["message"]["content"] == "1: hello"
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (cut_body(), httpx.RemoteProtocolError),
-        (dropped(), httpx.RemoteProtocolError),
-        (hang(), httpx.ReadTimeout),
-        (slow("late", 30.0), httpx.ReadTimeout),
-    ],
-    ids=["cut", "dropped", "hang", "slow"],
-)
-def test_what_never_comes_whole(
-    server: LlmServer, impatient: httpx.Client, answer: Answer, expected: type[Exception]
-) -> None:
+@pytest.mark.parametrize("answer", [cut_body(), dropped()], ids=["cut", "dropped"])
+def test_what_never_comes_whole(server: LlmServer, client: httpx.Client, answer: Answer) -> None:
     server.behaviour = lambda _: answer
-    with pytest.raises(expected):
-        _ask(impatient)
+    with pytest.raises(httpx.RemoteProtocolError):
+        _ask(client)
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("answer", [hang(), slow("late", 30.0)], ids=["hang", "slow"])
+def test_what_never_comes(server: LlmServer, impatient: httpx.Client, answer: Answer) -> None:
+    server.behaviour = lambda _: answer
+    with pytest.raises(httpx.ReadTimeout):
+        _ask(impatient)
+    _wait_for_the_first(server)
+    assert len(server.requests) == 1
+
+
+def _wait_for_the_first(server: LlmServer) -> None:
+    """On a busy machine the server begins when nobody waits any more."""
+    while not server.requests:
+        time.sleep(0.01)
 
 
 def test_who_stopped_waiting_is_in_flight_no_more(
@@ -93,6 +98,7 @@ def test_who_stopped_waiting_is_in_flight_no_more(
     server.play(hang(), good("hi"))
     with pytest.raises(httpx.ReadTimeout):
         _ask(impatient)
+    _wait_for_the_first(server)
     while server.in_flight:
         time.sleep(0.01)
     _ask(client)

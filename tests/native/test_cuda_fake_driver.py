@@ -91,9 +91,15 @@ def test_an_exported_file_launches_through_the_driver_alone(fake_driver: Path) -
     assert said[6:] == [
         "known: True",
         "known: True",
-        "asked whether the device is the current one: [False, True, True]",
+        "asked which device is the current one: [1, 0, 0]",
         "no kernel: x does not begin at a multiple of 64 bytes",
         "unknown: None None None",
         "changed: None",
+        "through its own memory: True",
         "with a library call: True",
+        "within another one: True True",
+        "within another one: True True",
+        "threads: 400 True",
+        "weights: True True True True None",
+        "weights: True True True True None",
     ], child.stderr

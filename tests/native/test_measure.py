@@ -70,6 +70,17 @@ def test_slow_calls_stop_on_the_budget(options: Options) -> None:
     assert math.isinf(found.half_width)
 
 
+def test_slow_calls_have_three_samples_within_three_times_the_budget(options: Options) -> None:
+    found = measure_callable(lambda _: time.sleep(0.05), options(max_seconds=0.06), flush_bytes=0)
+    assert found.stop_reason == "budget"
+    assert len(found.samples_ns) == 3 or found.elapsed_ns >= 3 * 0.06e9
+
+
+def test_a_call_longer_than_all_of_that_is_measured_once(options: Options) -> None:
+    found = measure_callable(lambda _: time.sleep(0.01), options(max_seconds=0.001), flush_bytes=0)
+    assert (found.stop_reason, len(found.samples_ns)) == ("budget", 1)
+
+
 def test_a_call_clearly_slower_than_the_incumbent_is_given_up(options: Options) -> None:
     found = measure_callable(lambda _: time.sleep(0.002), options(stop_above_ns=1e6), flush_bytes=0)
     assert (found.stop_reason, len(found.samples_ns)) == ("slower_than_incumbent", 3)

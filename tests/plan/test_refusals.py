@@ -225,11 +225,13 @@ def test_too_many_helpers_are_refused() -> None:
 
 
 def test_launch_parameter_must_be_in_the_name_table(bind_text) -> None:
-    """An unknown parameter lists what the task has."""
+    """An unknown parameter lists what it may be, or the first of what the task has."""
     with pytest.raises(PlanError, match="the parameter 'bias', which the task does not have") as e:
         bind_text("\ndef launch(x, bias, out):\n" + GOOD)
     assert e.value.line == 2
     assert "norm_weight" in e.value.message
+    with pytest.raises(PlanError, match="not have: did you mean norm_weight\\?"):
+        bind_text("\ndef launch(x, normal_weight, out):\n" + GOOD)
 
 
 @pytest.mark.parametrize(

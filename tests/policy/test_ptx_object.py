@@ -107,14 +107,8 @@ ALLOWED = [
         "out[n] = at(t, n);",
     ),
     ("", "extern __shared__ float tile[]; tile[n] = x[n]; __syncthreads(); out[0] = tile[0];"),
-    ("#include <cooperative_groups.h>", "cooperative_groups::this_grid().sync(); out[n] = x[n];"),
     ("", 'asm volatile("prefetch.global.L2 [%0];" :: "l"(x)); out[n] = x[n];'),
     ("", "out[n] = sinf(x[n]) + expf(x[n]) + powf(x[n], 1.7f) + erff(x[n]);"),
-    (
-        "#include <cub/block/block_reduce.cuh>",
-        "using R = cub::BlockReduce<float, 128>; __shared__ typename R::TempStorage s;"
-        "out[0] = R(s).Sum(x[threadIdx.x]);",
-    ),
 ]
 
 

@@ -119,33 +119,18 @@ def test_everything_ends_with_a_loop_that_is_killed(
 
 
 @pytest.mark.slow
-def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
-    """A resumed run keeps its budget; one that has used it up asks for a new total."""
-    loop = _Loop(folder, *SPAWNED, evaluations=9)
+def test_services_that_die_are_started_again_and_sigterm_ends_the_loop_in_order(
+    folder: Path, loops: list[_Loop]
+) -> None:
+    """What was in flight is asked again, and the run goes on.
+
+    A resumed run keeps its budget and goes on to its end; one that has used it up asks for a new
+    total.
+    """
+    services = ("evaluator", "archive", "generator")
+    loop = _Loop(folder, *SPAWNED, evaluations=12)
     loops.append(loop)
     loop.read_until(r"^\[1\]")
-    descendants = _children(loop.process.pid)
-    loop.process.terminate()
-    assert "optimize --resume --run spawned` continues it" in loop.read_until("is kept")
-    assert loop.process.wait() == 130
-    assert not any(map(_is_alive, descendants))
-    assert loop.scratch() == []
-    shown = loop.beside("runs", "list", "--json")
-    assert '"state": "interrupted"' in shown.stdout
-    resumed = loop.beside("optimize", "--resume", "--run", "spawned")
-    assert "[9]" in resumed.stderr
-    again = loop.beside("optimize", "--resume", "--run", "spawned")
-    assert again.returncode == 2
-    assert "give a new total" in again.stderr
-
-
-@pytest.mark.slow
-def test_services_that_die_are_started_again(folder: Path, loops: list[_Loop]) -> None:
-    """The run goes on to its end: what was in flight is asked again."""
-    services = ("evaluator", "archive", "generator")
-    loop = _Loop(folder, *SPAWNED, evaluations=8)
-    loops.append(loop)
-    loop.read_until(r"^\[2\]")
     processes = {_module(p): p for p in _children(loop.process.pid)}
     for service in services:
         os.kill(processes[f"{service}_svc"], signal.SIGKILL)
@@ -153,5 +138,19 @@ def test_services_that_die_are_started_again(folder: Path, loops: list[_Loop]) -
     assert {f"the {s} service was ended by SIGKILL" for s in services} == {
         line.partition(";")[0] for line in said
     }
-    loop.read_until(r"^\[8\]")
-    assert loop.process.wait() in (0, 1)  # 1: nothing correct, as is usual on this device
+    loop.read_until(r"^\[6\]")
+    descendants = _children(loop.process.pid)
+    assert set(services) <= {_module(p).removesuffix("_svc") for p in descendants}
+    loop.process.terminate()
+    assert "optimize --resume --run spawned` continues it" in loop.read_until("is kept")
+    assert loop.process.wait() == 130
+    assert not any(map(_is_alive, descendants))
+    assert loop.scratch() == []
+    shown = loop.beside("runs", "list", "--json")
+    assert '"state": "interrupted"' in shown.stdout
+    resumed = loop.beside("optimize", "--resume", "--run", "spawned", *SPAWNED)
+    assert "[12]" in resumed.stderr
+    assert resumed.returncode in (0, 1)  # 1: nothing correct, as is usual on this device
+    again = loop.beside("optimize", "--resume", "--run", "spawned")
+    assert again.returncode == 2
+    assert "give a new total" in again.stderr

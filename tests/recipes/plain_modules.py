@@ -64,6 +64,13 @@ def _attention(_: Any, x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1) @ v
 
 
+def _sized_attention(_: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    scores = x @ y.transpose(-2, -1) / (x.shape[-1] ** 0.5)
+    mask = torch.tril(torch.ones(5, 5)) == 0
+    shares = torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
+    return F.scaled_dot_product_attention(shares @ y, y, x, scale=3 / x.shape[-1])
+
+
 def _heads(s: Any, x: torch.Tensor) -> torch.Tensor:
     batch, length, width = x.shape
     q, k, v = s.qkv(x).split(width, dim=2)
@@ -211,6 +218,11 @@ CASES: dict[str, Case] = {
                       F.adaptive_avg_pool2d(x, (3, 4))), 3, 8, 9,
     ),
     "attention": _one(_attention, 5, 24),
+    "attention_of_sized_heads": Case(
+        lambda: TwoInputs(_sized_attention),
+        lambda n: (torch.randn(2, 5, n), torch.randn(2, 5, n)),
+        sizes=(6, 9),
+    ),
     "sdpa": _one(
         _heads, 5, 8, qkv=lambda: nn.Linear(8, 24), out=lambda: nn.Linear(8, 8)
     ),
@@ -223,6 +235,17 @@ CASES: dict[str, Case] = {
     "cross_entropy": _loss(F.cross_entropy, y=lambda n: torch.randint(0, 17, (n,))),
     "cross_entropy_2d": _loss(
         F.cross_entropy, x=lambda n: torch.randn(n, 5, 4), y=lambda n: torch.randint(0, 5, (n, 4))
+    ),
+    "cross_entropy_smooth": _loss(
+        lambda x, y: F.cross_entropy(x, y, ignore_index=3, label_smoothing=0.1)
+        + F.cross_entropy(x, y, torch.arange(17).float(), label_smoothing=0.2),
+        y=lambda n: torch.arange(n) % 5,
+    ),
+    "cross_entropy_smooth_2d": _loss(
+        lambda x, y: F.cross_entropy(
+            x, y, torch.arange(5).float(), reduction="sum", label_smoothing=0.1
+        ),
+        x=lambda n: torch.randn(n, 5, 4), y=lambda n: torch.randint(0, 5, (n, 4)),
     ),
     "smooth_l1": _loss(F.smooth_l1_loss),
     "huber": _loss(F.huber_loss),

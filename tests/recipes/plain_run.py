@@ -118,6 +118,7 @@ def bound(
         configuration=configuration,
         device=limits,
         language=language,
+        library_ops=tuple(plans.LIBRARY_OPS),
     )
     return sequence, code, macros, [s.name for s in signatures]
 
@@ -178,7 +179,7 @@ class Opened:
                 grid=step.grid,
                 block=step.block,
                 dimensions=step.dimensions,
-                arguments=[_argument(self.kind, a) for a in step.arguments],
+                arguments=[launch_argument(self.kind, a) for a in step.arguments],
             )
         tensors = {tensor.name: value for tensor, value in workload.named}
         memory = [self.device.allocate(b.size_bytes) for b in sequence.buffers]
@@ -212,7 +213,8 @@ def _alone(
     return unit, [f"{name}_{kernel}" for kernel in kernels]
 
 
-def _argument(kind: Any, argument: Any) -> Any:
+def launch_argument(kind: Any, argument: Any) -> Any:
+    """Return an argument of a launch as native module `kind` takes it."""
     if isinstance(argument, plans.BufferArgument):
         return kind.buffer_argument(argument.index, argument.offset_bytes)
     if isinstance(argument, plans.ScalarArgument):

@@ -3,6 +3,7 @@
 import importlib.util
 import random
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,10 +33,15 @@ _SPILLS = re.compile(r"(\d+) bytes spill stores")
 
 def _build(compiler: Any, candidate: BoundCandidate) -> Any:
     assert check_source(candidate.device_code, "cuda") == ()
-    unit = candidate.unit(native.prelude("cuda"))
-    built = compiler.compile(source=unit, options=[], kernels=list(candidate.kernels))
+    built = _compiled(compiler, candidate.unit(native.prelude("cuda")), candidate.kernels)
     assert inspect_ptx(built.assembly, candidate.kernels).findings == ()
     return built
+
+
+@cache
+def _compiled(compiler: Any, unit: str, kernels: tuple[str, ...]) -> Any:
+    """A first proposal is looked at by several tests."""
+    return compiler.compile(source=unit, options=[], kernels=list(kernels))
 
 
 def _measures(candidate: BoundCandidate, built: Any) -> Measures:

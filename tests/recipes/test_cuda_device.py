@@ -15,6 +15,7 @@ from kernel_foundry import plan as plans
 from tests.cuda_on_host.host_run import BoundCandidate
 from tests.recipes.cuda_candidates import bind, cuda_recipe
 from tests.recipes.modules import MATMUL_MODULES, ROW_MODULES, LinearRelu
+from tests.recipes.plain_run import launch_argument
 
 pytestmark = pytest.mark.gpu
 
@@ -48,7 +49,7 @@ class OpenCuda:
                 grid=step.grid,
                 block=step.block,
                 dimensions=step.dimensions,
-                arguments=[self._argument(a) for a in step.arguments],
+                arguments=[launch_argument(self.module, a) for a in step.arguments],
                 shared_bytes=step.shared_bytes,
             )
         buffers = [self.device.allocate(b.size_bytes) for b in candidate.sequence.buffers]
@@ -64,12 +65,6 @@ class OpenCuda:
         self.device.copy(out.data_ptr(), source.address, source.size_bytes)
         self.device.synchronize()
         return out, best_ns
-
-    def _argument(self, argument: plans.Argument) -> Any:
-        if isinstance(argument, plans.BufferArgument):
-            return self.module.buffer_argument(argument.index, argument.offset_bytes)
-        assert isinstance(argument, plans.ScalarArgument)
-        return self.module.scalar_argument(argument.ctype, argument.value)
 
 
 @pytest.fixture(scope="module")

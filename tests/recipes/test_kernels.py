@@ -22,6 +22,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.from_admission import device_limits, name_table
 from kernel_foundry_native.sycl_headers import header_option
 from tests.recipes.modules import ROW_MODULES
+from tests.recipes.plain_run import launch_argument
 from tests.recipes.reference_graph import DEVICE, admission_of, tensors_of
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
@@ -101,18 +102,10 @@ class Style:
                 grid=step.grid,
                 block=step.block,
                 dimensions=step.dimensions,
-                arguments=[_argument(kind, a) for a in step.arguments],  # type: ignore[no-untyped-call]
+                arguments=[launch_argument(kind, a) for a in step.arguments],
             )
         sequence.bind(0, [self._tensors[b.name].data_ptr() for b in self._bound.buffers])
         sequence.run(0)
-
-
-def _argument(kind, argument):  # type: ignore[no-untyped-def]
-    if isinstance(argument, plans.BufferArgument):
-        return kind.buffer_argument(argument.index, argument.offset_bytes)
-    if isinstance(argument, plans.ScalarArgument):
-        return kind.scalar_argument(argument.ctype, argument.value)
-    return kind.local_argument(argument.element_bytes, argument.count)
 
 
 def _build(compiler, styles: Sequence[Style], options: Sequence[str] = ()):  # type: ignore[no-untyped-def]

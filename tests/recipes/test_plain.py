@@ -1,11 +1,13 @@
 """Plain kernels: every family of operators starts, and gives what PyTorch gives."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F  # noqa: N812  torch's own name for it
 
 import kernel_foundry_native as native
 from evaluator_svc.policy.source import check_source
@@ -13,8 +15,12 @@ from generator_svc.recipes import RecipeUnsupported
 from generator_svc.recipes.genome import Genome, plain
 from generator_svc.recipes.plain import PlainRecipe
 from generator_svc.recipes.recipes import recipe_for
+from kernel_foundry import plan as plans
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.from_admission import device_limits, name_table
+from tests.cuda_on_host import host_run
 from tests.recipes.plain_modules import CASES, Case, Lambda, OneInput
 from tests.recipes.plain_run import Opened, Workload, admission_of, bound, workloads_of
 from tests.recipes.reference_graph import CUDA_DEVICE, DEVICE
@@ -70,6 +76,17 @@ def _check(opened: Opened, works: dict[str, list[Workload]], style: str) -> None
     assert wrong == []
 
 
+def test_a_constant_that_follows_from_no_size_is_refused_by_its_node() -> None:
+    """Rather than baked in as one workload has it."""
+    odd = Case(
+        lambda: OneInput(lambda _, x: torch.relu(x * (0.5 if x.shape[0] == 2 else 0.7))),
+        lambda n: (torch.randn(n, 4),),
+    )
+    said = r"a constant that depends on the sizes, \(0\.5, 0\.7\), in aten\.mul \(node mul\)"
+    with pytest.raises(RecipeUnsupported, match=said):
+        PlainRecipe(admission_of(workloads_of(odd), DEVICE), Language.SYCL)
+
+
 @pytest.fixture(scope="module")
 def sycl() -> Iterator[Opened]:
     kind = native.device_kind("sycl")
@@ -113,6 +130,30 @@ def test_plain_cuda_kernels_compile_for_hopper(
     assert b".f64" not in built.assembly, "a function of double where one of float was meant"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(host_run.COMPILER is None, reason="no g++ to build device code for the host")
+@pytest.mark.parametrize("name", ["group_norm", "attention"])
+def test_cuda_blocks_that_share_rows_are_right(
+    tmp_path: Path, works: dict[str, list[Workload]], name: str
+) -> None:
+    """Their own text on the host, which sees a barrier that only some threads reach."""
+    work = works[name][1]
+    texts = _written({name: works[name]}, CUDA_DEVICE, {"share": "always", "block": "64"})
+    code, plan_text = texts[name]
+    assert "along += BLOCK" in code
+    plan = plans.parse(plan_text)
+    candidate = host_run.bind(
+        code,
+        plan,
+        names=name_table(tensor for tensor, _ in work.named),
+        configuration=plans.default_configuration(plan),
+        device=device_limits(CUDA_DEVICE),
+        tensors={t.name: value for t, value in work.named if t.role is not TensorRole.OUTPUT},
+    )
+    found = host_run.run_on_host(candidate, tmp_path)["out"]
+    torch.testing.assert_close(found, work.outputs[0], rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("language", list(Language))
 def test_plain_candidates_pass_the_rules(
     works: dict[str, list[Workload]], language: Language
@@ -150,6 +191,23 @@ def test_scratch_that_nobody_reads_any_more_is_taken_again() -> None:
     code, plan = _written({"deep": workloads}, DEVICE, {})["deep"]
     assert plan.count("empty(") == 2
     assert code.count('extern "C"') == 2, "layers behind the first are one kernel"
+
+
+@pytest.mark.parametrize(
+    ("call", "kernels"),
+    [
+        (lambda _, x: torch.softmax(x * 2, -1), 1),
+        (lambda _, x: F.group_norm(x, 2), 1),
+        (lambda _, x: x / x.sum(1), 2),
+        (lambda _, x: (torch.softmax(x, -1), x.amax(-1)), 2),
+    ],
+    ids=["softmax", "group_norm", "sums_of_other_rows", "another_reduction_beside"],
+)
+def test_rows_are_reduced_and_read_by_one_kernel(call: Any, kernels: int) -> None:
+    case = Case(lambda: OneInput(call), lambda n: (torch.randn(128 * n, 128 * n),))
+    works = {"rows": workloads_of(case)}
+    code, _ = _written(works, DEVICE, {})["rows"]
+    assert code.count('extern "C"') == kernels
 
 
 @pytest.mark.parametrize(

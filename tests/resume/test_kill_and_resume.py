@@ -70,7 +70,7 @@ class _System:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        asyncio.run(wait_until_serving(self.target(service), timeout_s=60))
+        asyncio.run(wait_until_serving(self.target(service), timeout_s=280))
 
     def optimize(self) -> None:
         what = ["--resume"] if self.is_started else [str(self.folder / "task.py")]

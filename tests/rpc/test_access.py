@@ -2,18 +2,20 @@
 
 import asyncio
 import json
+import re
 import stat
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import grpc
 import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from evaluator_svc.service import evaluator_service
 from kernel_foundry.archive.v1 import archive_service_pb2 as archive_pb2
@@ -36,10 +38,10 @@ from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.method_roles import needed_role
-from kernel_foundry.rpc.security import ServerSecurity
+from kernel_foundry.rpc.metrics import serve_metrics
+from kernel_foundry.rpc.security import ClientSecurity, ServerSecurity
 from kernel_foundry.rpc.server import Service, running
 from kernel_foundry.rpc.tokens import Role, TokenFile
-from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.contract.archive_entries import candidate_of, verdict_on
 from tests.domain_values import run_spec
@@ -47,7 +49,7 @@ from tests.rpc.authority import Authority
 from tests.rpc.gateway import gateway_before
 
 LOOPBACK = "127.0.0.1:0"
-ONCE = CallOptions(retry=RetryPolicy(attempts=1), quick_deadline_s=10.0, work_deadline_s=10.0)
+ONCE = CallOptions(retry=RetryPolicy(attempts=1), quick_deadline_s=60.0, work_deadline_s=60.0)
 TASK = Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),))
 SOURCE = KernelSource(language=Language.SYCL, device_code="", plan="nothing")
 REQUEST = EvaluationRequest(task=TASK, device="", source=SOURCE, request_id="mine")
@@ -158,7 +160,9 @@ async def test_removing_is_not_for_readers(
     """And streams are refused as calls are. Whose runs are: `tests/archive/test_owners.py`."""
     monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", tokens.create("ada", Role.READ, 1))
     security = ServerSecurity(tokens=tmp_path / "tokens.json")
-    async with serving(archive_service(FakeArchive()), security) as target:
+    async with serving(
+        archive_service(LocalArchive(f"sqlite:///{tmp_path}/runs.db")), security
+    ) as target:
         archive = RemoteArchive(target, ONCE)
         with pytest.raises(PermissionDeniedError, match="run"):
             await archive.delete_run("any")
@@ -177,7 +181,7 @@ async def test_a_stream_ends_with_its_token(
     token = tokens.create("ada", Role.READ, 1)
     audit = tmp_path / "audit.jsonl"
     security = ServerSecurity(tokens=tmp_path / "tokens.json", audit_log=audit)
-    store, spec = FakeArchive(), run_spec("first")
+    store, spec = LocalArchive(f"sqlite:///{tmp_path}/runs.db"), run_spec("first")
     await store.create_run(spec)
 
     async def add(text: str) -> None:
@@ -189,7 +193,7 @@ async def test_a_stream_ends_with_its_token(
     async with serving(archive_service(store), security) as target:
         monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", token)
         archive = RemoteArchive(target, ONCE)
-        async with asyncio.timeout(20), aclosing(archive.watch("first")) as events:
+        async with asyncio.timeout(280), aclosing(archive.watch("first")) as events:
             assert (await anext(events)).sequence == 1
             tokens.revoke(token.split("_")[1])
             await add("2")
@@ -233,8 +237,8 @@ async def test_what_is_refused_is_not_received(
     ):
         for method in ("EvaluateKernel", "SweepKernel"):
             # The request is never sent: only who does not wait for it can answer.
-            call: Any = channel.stream_stream(f"{service}/{method}")(timeout=10)
-            async with asyncio.timeout(10):
+            call: Any = channel.stream_stream(f"{service}/{method}")(timeout=280)
+            async with asyncio.timeout(280):
                 assert await call.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -303,8 +307,44 @@ async def test_mutual_tls_lets_in_whom_the_authority_signed(
             error = await _error(target, monkeypatch, TOKEN=token, **environment)
             assert isinstance(error, ServiceUnavailableError), environment
             assert ("set KERNEL_FOUNDRY_TLS_CA" in error.message) == (not environment)
+            assert ("set KERNEL_FOUNDRY_TLS_CLIENT_CERT" in error.message) == (environment == ca)
         error = await _error(target, monkeypatch, **ca, **shown(own))
         assert isinstance(error, UnauthenticatedError)
+
+
+_WRONG_FILES: Final = {
+    "no key": (("ca", "one.pem", ""), "its key"),
+    "no certificate": (("ca", "", "one.key"), "its key"),
+    "another's key": (("ca", "one.pem", "other/one.key"), "one.key: it is not the key of"),
+    "no key in it": (("ca", "one.pem", "one.pem"), "one.pem: it has no private key"),
+    "no certificate in it": (("ca", "one.key", "one.key"), "one.key: it has no certificate"),
+    "an empty authority": (("empty", "one.pem", "one.key"), "empty.pem: it has no certificate"),
+    "no authority": (("missing", "one.pem", "one.key"), "missing.pem: No such file"),
+}
+"""Authority, certificate and key; and what is said of them."""
+
+
+@pytest.mark.parametrize("names", _WRONG_FILES)
+def test_files_that_are_no_pair_are_refused_before_grpc_has_them(
+    tmp_path: Path, names: str
+) -> None:
+    """It would abort the process, or name no file; the same for clients, services and figures."""
+    for authority in (Authority.make(tmp_path / "own"), Authority.make(tmp_path / "own" / "other")):
+        authority.issue("one")
+    (tmp_path / "own" / "empty.pem").write_text("nothing\n")
+    (ca, *pair), complaint = _WRONG_FILES[names]
+    authority_file = tmp_path / "own" / f"{ca}.pem"
+    certificate, key = (tmp_path / "own" / name if name else None for name in pair)
+    security = ServerSecurity(client_ca=authority_file, certificate=certificate, key=key)
+    client = ClientSecurity(ca=authority_file, certificate=certificate, key=key)
+    for use in (
+        lambda: security.credentials(LOOPBACK),
+        lambda: serve_metrics(LOOPBACK, security),
+        lambda: client.channel("localhost:1", ()),
+    ):
+        with pytest.raises(InvalidArgumentError, match=re.escape(complaint)) as refused:
+            use()
+        assert refused.value.metadata["field"] == "tls"
 
 
 async def test_who_comes_with_tls_where_there_is_none_is_told(
@@ -367,6 +407,13 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
     assert made.rpartition("_")[2] not in run("list", "--json")
     run("revoke", found[0]["id"])
     assert json.loads(run("list", "--json"))["tokens"][0]["revoked"] is True
+
+
+def test_tokens_of_a_file_that_is_not_there_are_not_listed(tmp_path: Path) -> None:
+    """An empty table would hide a typing error in its name."""
+    result = CliRunner().invoke(token_command.command, ["list", "--tokens", f"{tmp_path}/no.json"])
+    assert isinstance(result.exception, InvalidArgumentError)
+    assert f"there is no {tmp_path}/no.json" in result.exception.message
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '[{"id": 1}]', "[" * 5000])

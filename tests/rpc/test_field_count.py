@@ -7,6 +7,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from kernel_foundry.archive.v1 import archive_service_pb2
 from kernel_foundry.common.v1 import evaluation_pb2
@@ -17,7 +18,6 @@ from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.field_count import check_field_count
 from kernel_foundry.rpc.limits import REQUEST_FIELD_LIMIT, RESPONSE_FIELD_LIMIT
 from kernel_foundry.rpc.server import running
-from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.wire.message import to_message
 from tests.archive.conftest import make_candidate, make_evaluation
 
@@ -87,7 +87,7 @@ async def test_a_server_answers_before_it_reads_them(tmp_path: Path) -> None:
     field = archive_service_pb2.AddEvaluationRequest.DESCRIPTOR.fields_by_name["evaluation"]
     data = _length(field.number, _length(WORKLOADS, b"") * (REQUEST_FIELD_LIMIT + 1))
     async with (
-        running([archive_service(FakeArchive())], listen),
+        running([archive_service(LocalArchive(f"sqlite:///{tmp_path}/runs.db"))], listen),
         grpc.aio.insecure_channel(listen) as channel,
     ):
         tell = channel.unary_unary("/kernel_foundry.archive.v1.ArchiveService/AddEvaluation")
@@ -103,7 +103,7 @@ async def test_a_server_takes_nothing_compressed(tmp_path: Path) -> None:
     """A megabyte may expand to a gigabyte; limits are of what arrives."""
     listen = f"unix:{tmp_path}/s"
     async with (
-        running([archive_service(FakeArchive())], listen),
+        running([archive_service(LocalArchive(f"sqlite:///{tmp_path}/runs.db"))], listen),
         grpc.aio.insecure_channel(listen, compression=grpc.Compression.Gzip) as channel,
     ):
         get = channel.unary_unary("/kernel_foundry.archive.v1.ArchiveService/GetRun")

@@ -18,8 +18,10 @@ from click.testing import CliRunner
 from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from evaluator_svc.service import SERVICE, evaluator_service
+from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience_service import experience_service
 from generator_svc.service import generator_service
+from generator_svc.store.store import GeneratorStore
 from kernel_foundry.errors import (
     InvalidArgumentError,
     MalformedAnswerError,
@@ -38,9 +40,7 @@ from kernel_foundry.rpc.security import ServerSecurity
 from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.tokens import Role, TokenFile
 from kernel_foundry.sdk.services import Directory, Targets
-from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from kernel_foundry.testing.experience import FakeExperience
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.contract.archive_entries import candidate_of, verdict_on
 from tests.domain_values import run_spec
@@ -180,14 +180,21 @@ async def test_two_that_ask_at_once_get_one_evaluator(ingress: tuple[_Ingress, s
     await directory.close()
 
 
+def _library(folder: Path) -> ExperienceLibrary:
+    store = GeneratorStore(f"sqlite:///{folder}/generator.db")
+    return ExperienceLibrary(store, seeds={}, owns_store=True)
+
+
 async def test_services_that_ask_for_no_tokens_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """To them all callers of a gateway are nobody. What is away is not known."""
     closed = ServerSecurity(tokens=tmp_path / "tokens.json")
-    services = [generator_service(FakeGenerator()), experience_service(FakeExperience())]
+    services = [generator_service(FakeGenerator()), experience_service(_library(tmp_path))]
     async with (
-        running([archive_service(FakeArchive())], LOOPBACK) as archive,
+        running(
+            [archive_service(LocalArchive(f"sqlite:///{tmp_path}/runs.db"))], LOOPBACK
+        ) as archive,
         running(services, LOOPBACK, security=closed) as generator,
         _serving(_Ingress()) as (ray, port),
     ):
@@ -245,9 +252,9 @@ async def test_a_loop_needs_one_address(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("KERNEL_FOUNDRY_TOKEN", TokenFile(tokens).create("ada", Role.RUN, 1))
     behind = [
         evaluator_service(FakeEvaluator()),
-        archive_service(FakeArchive()),
+        archive_service(LocalArchive(f"sqlite:///{tmp_path}/runs.db")),
         generator_service(FakeGenerator()),
-        experience_service(FakeExperience()),
+        experience_service(_library(tmp_path)),
     ]
     security = ServerSecurity(certificate=certificate, key=key, tokens=tokens)
     async with (
@@ -294,8 +301,9 @@ async def test_users_own_their_runs_and_are_counted_once(
             await client.close()
 
 
-async def test_a_service_that_is_away_is_away_alone() -> None:
-    async with running([archive_service(FakeArchive())], LOOPBACK) as target:
+async def test_a_service_that_is_away_is_away_alone(tmp_path: Path) -> None:
+    store = LocalArchive(f"sqlite:///{tmp_path}/runs.db")
+    async with running([archive_service(store)], LOOPBACK) as target:
         services = [*gateway_services(ingress="127.0.0.1:1", archive=target)]
         async with running(services, LOOPBACK) as address:
             evaluator, archive = RemoteEvaluator(address, ONCE), RemoteArchive(address, ONCE)

@@ -6,7 +6,6 @@ By a service itself, and by a gateway before it.
 import asyncio
 import contextlib
 import resource
-import socket
 import struct
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
 from kernel_foundry.rpc.readiness import wait_until_serving
 from kernel_foundry.rpc.tokens import Role, TokenFile
+from tests.free_port import free_port
 
 CONNECTIONS = {"archive": 10_000, "gateway": 1_000}
 SLOW = 200
@@ -64,9 +64,7 @@ class Served:
 @contextlib.contextmanager
 def _process(module: str, tokens: Path, *options: str) -> Iterator[Served]:
     """A module of ours that serves, with those tokens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     at = f"127.0.0.1:{port}"
     service = (sys.executable, "-m", module, "--listen", at, "--tokens", str(tokens))
     shell = ("sh", "-c", f'ulimit -Sn {SHELL_LIMIT}; exec "$@"', "sh")

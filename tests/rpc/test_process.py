@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError, ServiceUnavailableError
 from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
 from kernel_foundry.rpc.metrics import Metrics
@@ -43,7 +48,7 @@ async def serving(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a service until it is SERVING; one that ends instead fails the test."""
     async with process(module, "--listen", target, *options) as child:
-        ready = asyncio.create_task(wait_until_serving(target, timeout_s=60))
+        ready = asyncio.create_task(wait_until_serving(target, timeout_s=280))
         ended = asyncio.create_task(child.communicate())
         await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
@@ -103,9 +108,10 @@ async def test_evaluator_process_serves_its_device_kinds(tmp_path: Path) -> None
     [
         (("--listen", "unix:/nowhere/s"), 3, b"error: cannot listen on unix:/nowhere/s"),
         (("--listen", "localhost:99999"), 2, b"error: --listen 'localhost:99999': expected"),
+        (("--store", "sqlite:////nowhere/x/r.db"), 2, b"error: there is no folder /nowhere/x"),
         (("--nonsense",), 2, b"Usage: kfoundry serve archive "),
     ],
-    ids=["folder", "port", "usage"],
+    ids=["folder", "port", "store", "usage"],
 )
 async def test_process_that_cannot_start_says_why(
     tmp_path: Path, arguments: tuple[str, ...], status: int, message: bytes
@@ -131,6 +137,54 @@ def test_a_variable_of_clients_opens_no_service(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InvalidArgumentError, match="--insecure"):
         CliRunner().invoke(credentials, catch_exceptions=False)
     assert CliRunner().invoke(credentials, ["--insecure"]).exit_code == 0
+
+
+_HANGS = """
+import asyncio, pathlib, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from evaluator_svc.service import evaluator_service
+from kernel_foundry.rpc import server
+from kernel_foundry.rpc.process import run
+from kernel_foundry.testing.evaluator import FakeEvaluator
+
+class Hanging(FakeEvaluator):
+    async def evaluate(self, request):
+        pathlib.Path(sys.argv[2]).touch()
+        return await asyncio.wrap_future(threads.submit(time.sleep, 3600))
+
+threads = ThreadPoolExecutor()
+server.CLOSE_S = 0.1
+services = [evaluator_service(Hanging())]
+run(server.serve(services, sys.argv[1], grace_s=0.1), "evaluator")
+"""
+
+
+def _wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.02)
+
+
+async def test_a_service_ends_after_its_grace_whatever_is_in_progress(tmp_path: Path) -> None:
+    """Here a thread that nobody can stop; how many calls are cut is in the log."""
+    target, began = f"unix:{tmp_path}/s", tmp_path / "began"
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _HANGS, target, began, stderr=asyncio.subprocess.PIPE
+    )
+    await wait_until_serving(target, timeout_s=280)
+    client = RemoteEvaluator(target, CallOptions(retry=RetryPolicy(attempts=1)))
+    task, source = _spec("r").task, KernelSource(language=Language.SYCL, device_code="", plan="")
+    asked = EvaluationRequest(task=task, device="", source=source)
+    call = asyncio.ensure_future(client.evaluate(asked))
+    await asyncio.to_thread(_wait_for, began)
+    child.send_signal(signal.SIGTERM)
+    with pytest.raises(ServiceUnavailableError):
+        await call
+    _, said = await child.communicate()
+    assert child.returncode == 0
+    assert b"listening at unix:" in said
+    assert b"stopping: calls in flight: 1, which have up to 0.1 s" in said
+    assert b"work that was in progress is given up" in said
+    await client.close()
 
 
 async def test_service_that_never_comes_up_is_named(tmp_path: Path) -> None:

@@ -3,15 +3,18 @@
 import asyncio
 import dataclasses
 import logging
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from evaluator_svc.service import evaluator_service
 from generator_svc.service import generator_service
@@ -29,10 +32,10 @@ from kernel_foundry.errors import (
     TaskInvalidError,
     VerdictMismatchError,
 )
+from kernel_foundry.rpc.address import check_not_in_use
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.server import running
-from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.rpc.gateway import gateway_before
@@ -127,6 +130,25 @@ async def test_taken_port_is_refused() -> None:
                 pass
 
 
+def test_a_name_is_refused_if_one_of_its_addresses_is_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """GRPC would serve the other one alone, and clients of the name may reach either."""
+    found = socket.getaddrinfo
+
+    def two(_host: str, port: int, **options: Any) -> list[Any]:
+        return found("127.0.0.2", port, **options) + found("127.0.0.1", port, **options)
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        target = f"localhost:{other.getsockname()[1]}"
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "getaddrinfo", two)
+            with pytest.raises(ServiceUnavailableError, match=rf"{target}: port \d+ is in use"):
+                check_not_in_use(target)
+    check_not_in_use("localhost:0")
+    check_not_in_use("no.such.host.invalid:50051")  # what is no host, binding tells
+
+
 @pytest.mark.parametrize(
     ("address", "complaint"),
     [
@@ -150,11 +172,11 @@ async def test_what_is_no_address_is_refused(address: str, complaint: str) -> No
         RemoteEvaluator(address, ONCE)
 
 
-async def test_reflection_lists_all_services(listen: str) -> None:
+async def test_reflection_lists_all_services(listen: str, tmp_path: Path) -> None:
     """A client without protos finds every service and what its methods take."""
     services = [
         evaluator_service(FakeEvaluator()),
-        archive_service(FakeArchive()),
+        archive_service(LocalArchive(f"sqlite:///{tmp_path}/runs.db")),
         generator_service(FakeGenerator()),
     ]
     asked = [

@@ -60,6 +60,20 @@ CASES = {
         {"x": (5, 48), "weight": (33, 48), "out": (5, 33)},
         lambda t: functional.linear(t("x"), t("weight")),
     ),
+    "out of several rows each": (
+        "def launch(x, weight, bias, out):\n"
+        "    y = empty((2, 3, 33), float32)\n"
+        "    ops.linear(x, weight, bias, out=y)\n" + _RELU,
+        {"x": (2, 3, 48), "weight": (33, 48), "bias": (33,), "out": (2, 3, 33)},
+        lambda t: functional.linear(t("x"), t("weight"), t("bias")),
+    ),
+    "out of a single row": (
+        "def launch(x, weight, bias, out):\n"
+        "    y = empty(33, float32)\n"
+        "    ops.linear(x, weight, bias, out=y)\n" + _RELU,
+        {"x": (48,), "weight": (33, 48), "bias": (33,), "out": (33,)},
+        lambda t: functional.linear(t("x"), t("weight"), t("bias")),
+    ),
     "a chain of results": (
         "def launch(x, weight, out):\n"
         "    half = ops.linear(x, weight)\n"

@@ -1,5 +1,6 @@
 """What a program gives to the SDK by mistake is refused with what to give."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import kernel_foundry
 from kernel_foundry import Budget, InvalidArgumentError, Targets, connect
 from kernel_foundry.domain.archive import Run, RunState
+from kernel_foundry.errors import FoundryClosedError
 from tests.domain_values import run_spec
 
 
@@ -40,6 +42,17 @@ def test_one_text_is_neither_models_nor_a_candidate(tmp_path: Path) -> None:
             foundry.evaluate(task, "softmax.sycl.md")
 
 
+def test_a_closed_foundry_says_so(tmp_path: Path) -> None:
+    """And leaves no coroutine behind that Python warns of; closed again, it says nothing."""
+    foundry = connect(Targets(store=f"sqlite:///{tmp_path / 'runs.db'}"))
+    assert foundry.runs() == ()
+    foundry.close()
+    foundry.close()
+    for call in (foundry.runs, foundry.capabilities, foundry.best):
+        with pytest.raises(FoundryClosedError):
+            call()
+
+
 def test_a_run_is_shown_on_one_line() -> None:
     """Its task's reference is pages long."""
     run = Run(
@@ -67,3 +80,17 @@ def test_the_package_has_the_names_of_the_sdk_and_loads_none_of_them_before() ->
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
     )
     assert said.stdout.split() == ["kernel_foundry"]
+
+
+def test_the_names_of_the_page_are_there() -> None:
+    """Whoever copies a line of a table has what it says."""
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    _, _, errors = page.partition("## Errors")
+    named = re.findall(r"`(\w+Error)`", errors)
+    assert len(named) > 15
+    assert set(named) <= set(kernel_foundry.__all__)
+    table = page.partition("## Calls")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", table, re.M)
+    methods = [name for row in rows for name in re.findall(r"`(\w+)\(", row)]
+    assert len(methods) > 15
+    assert [name for name in methods if not hasattr(kernel_foundry.Foundry, name)] == []

@@ -407,6 +407,16 @@ def test_narrow_screens_scroll_down_alone(page: Browser, route: str) -> None:
     assert page.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("route", ["/run/first/2", "/run/recorded/5"])
+def test_beside_a_verdict_no_table_is_cut_off(page: Browser, route: str) -> None:
+    page.resize(1400, 900)
+    go(page, route)
+    page.wait("return document.querySelector('.detail tbody td')")
+    tables = "[...document.querySelectorAll('.columns .wide')]"
+    assert not any(page.run(f"return {tables}.map(e => e.scrollWidth - e.clientWidth)"))
+    assert page.run("return document.querySelector('td.finding').clientWidth") > 100
+
+
 def test_both_modes_have_contrast(page: Browser) -> None:
     """Text has a contrast of 4.5 or more on what it stands on."""
     go(page, "/run/recorded")

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from archive_svc.archive import LocalArchive
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.report.page import page_files
+from kernel_foundry.sdk.services import Targets
 from kernel_foundry.ui.http import LARGEST_BODY, LARGEST_HEAD
-from kernel_foundry.ui.server import MOST_CONNECTIONS
+from kernel_foundry.ui.server import MOST_CONNECTIONS, PageServer
 from tests.domain_values import run_spec
 from tests.ui.conftest import EVALUATIONS, with_archive
 
@@ -351,3 +353,11 @@ def test_steering_that_means_nothing_is_refused_with_a_reason(
     assert client.ask("/api/runs/none/steering", "POST", PAUSE, **own).status == 404
     assert client.ask("/api/runs", "POST", PAUSE, **own).status == 404
     assert client.json("/api/runs/recorded/steering")["events"] == []  # type: ignore[index]
+
+
+async def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidArgumentError, match=r"already in use.*choose another --port"):
+            async with PageServer(Targets(), port):
+                pass

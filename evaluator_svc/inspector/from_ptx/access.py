@@ -44,14 +44,9 @@ def accesses(
 
 
 class _Views:
-    """What is known of a function's registers, for accesses of each width.
+    """The known facts about a function's registers, for accesses of each width.
 
     The wider an access, the fewer neighbours make a whole sector of memory.
-
-    Args:
-        module: Where the function is from.
-        function: The function.
-        arguments: What is known of its parameters.
     """
 
     def __init__(
@@ -62,7 +57,7 @@ class _Views:
         self._wide: dict[int, Values] = {}
 
     def of_address(self, operand: str, size_bytes: int) -> AbstractValue:
-        """Return what is known of the address of an access."""
+        """Return the known facts about the address of an access."""
         address = self.values.of_address(operand)
         if address.stride is not VARIES or size_bytes <= _SCALAR_BYTES:
             return address

@@ -81,7 +81,7 @@ def _names(inputs: tuple[str, ...]) -> Iterator[str]:
 
 
 def _inputs(instruction: Instruction) -> tuple[str, ...]:
-    """Return what a result is computed from; a name that no register has where it is no sum."""
+    """Return the operands of a result; if it is not a sum, a name that no register has."""
     into_other_space = instruction.opcode == "cvta" and "to" not in instruction.parts
     if instruction.opcode not in _ARITHMETIC or (into_other_space and _is_elsewhere(instruction)):
         return ("[]",)

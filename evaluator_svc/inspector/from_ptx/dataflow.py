@@ -38,7 +38,7 @@ _MAX_INSTRUCTIONS: Final = 100_000
 
 
 def dataflow(body: Body[Instruction]) -> Dataflow:
-    """Return what a function's values are computed from."""
+    """Return the operands of a function's values."""
     if len(body.operations) > _MAX_INSTRUCTIONS:
         return Dataflow(nodes={}, carried=(), heads=frozenset())
     return _Builder(body).dataflow()
@@ -108,7 +108,7 @@ class _Builder:
 
 
 def _names(instruction: Instruction) -> tuple[str, ...]:
-    """Return what is read but for conditions: the last operand of a choice by one."""
+    """Return the names that are read, without the last operand of `selp`, which is a condition."""
     read = instruction.inputs[:2] if instruction.opcode == "selp" else instruction.inputs
     return tuple(name for operand in read for name in names_in(operand))
 

@@ -35,14 +35,14 @@ _SPECIAL: Final = (
     (re.compile(r"%(?:tid\.[yz]|ntid|cluster_nctaid)(?:\.[xyz])?|%\w*smem\w*"), Source.NOTHING),
     (re.compile(r"%[a-z].*"), Source.ORDER),
 )
-"""What special registers differ by, the first that fits; of the last are clocks and processors."""
+"""Sources by which special registers differ; the first match counts, the last is for all others."""
 _SEEN: Final = frozenset({"volatile", "relaxed", "acquire", "release", "mmio"})
 _ORDERING: Final = frozenset({"acquire", "release", "acq_rel", "sc"})
 _WIDE: Final = frozenset({"gpu", "sys", "gl"})
 _SHORT: Final = frozenset({"s32", "u32", "b32"})
 _WARP: Final = frozenset({"shfl", "vote", "redux", "match"})
 _OF_ALL: Final = frozenset({"bar", "barrier", "redux", "vote"})
-"""Of these all lanes that take part have the same result."""
+"""Instructions whose result is the same in all lanes that take part."""
 _ALL_LANES: Final = (-1, 0xFFFFFFFF)
 _ENDS: Final = frozenset({"ret", "exit", "trap"})
 
@@ -355,7 +355,7 @@ def _widens(instruction: Instruction) -> bool:
 
 
 def _divisor(instruction: Instruction) -> int:
-    """Return what a quotient's first operand is divided by; 0: it is none, or not known."""
+    """Return the divisor of a quotient; 0 if the value is not a quotient, or it is not known."""
     if instruction.opcode not in ("div", "shr", "and") or len(instruction.inputs) < 2:
         return 0
     number = integer(instruction.inputs[1]) or 0

@@ -28,9 +28,9 @@ _MATRIX: Final = frozenset({"mma", "wmma", "wgmma", "tcgen05"})
 _BYTE_PRODUCTS: Final = frozenset({"dp4a", "dp2a"})
 _MOVES: Final = frozenset({"ld", "ldu", "st", "mov", "shfl", "prmt", "selp", "cp", "ldmatrix"})
 _OTHER_OPERANDS: Final = {"s8": INT8, "u8": INT8, "f64": FLOAT64}
-"""Of matrix units, beside the narrow floats."""
+"""Operand formats of matrix units beside the narrow floats."""
 _WMMA_TYPES: Final = frozenset({"bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1"})
-"""Of operands of `wmma`, which names none when they are of 16 bits."""
+"""Operand formats that `wmma` names; it names none for 16 bits."""
 
 
 def number_formats(module: Module) -> ObjectFacts:

@@ -67,14 +67,14 @@ _LIBRARY_WAIT: Final = ("threading_support", "cuda_local.h")
 _NO_STATE: Final = "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)"
 _NO_DECISION: Final = "read it by an index; its address may decide nothing"
 _OWN_MEMORY: Final = {Space.GROUP: "shared", Space.PRIVATE: "local"}
-"""What may hold what an earlier launch left."""
+"""Memory in which data of an earlier launch may last."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
 
 
 def findings(
     module: Module, program: LoweredProgram[Instruction], kernels: tuple[str, ...]
 ) -> tuple[Finding, ...]:
-    """Return what the rules find in a PTX module; empty when they find nothing.
+    """Return the rules' findings in a PTX module.
 
     Args:
         module: The module.

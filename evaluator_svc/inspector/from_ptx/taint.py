@@ -1,8 +1,8 @@
-"""Which variables an address may be of, followed through a PTX module.
+"""Finds the variables that an address may belong to, through a whole PTX module.
 
-Errs on the side of too many: whatever is computed from a variable's address may be that variable's
-address, and what was stored may be what is loaded. What an address decides by a jump, or by the
-place that something is read from, cannot be followed, so such uses are told apart.
+It errs on the side of too many: whatever is computed from a variable's address may be an address of
+that variable, and a load may return any stored value. Where an address decides a jump, or the place
+of a load, it cannot be followed, so such uses are marked.
 """
 
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ _WRITERS: Final = frozenset(
     {"st", "red", "atom", "cp", "stmatrix", "multimem", "wmma", "tcgen05", "tensormap"}
 )
 _ELSEWHERE: Final = frozenset({"load", "param"})
-"""What follows a writer that reads, or hands an argument on."""
+"""Modifiers of a writer that make it a read, or the passing of an argument."""
 _OFFSETS: Final = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})
-"""They pass an address on, or go some way from it."""
+"""Instructions that pass an address on, or add an offset to it."""
 _NO_ADDEND: Final = {"sub": slice(1, None), "mad": slice(2), "selp": slice(2, None)}
-"""Operands of these from which no address comes."""
+"""Operands of these instructions whose address does not go into the result."""
 _READERS: Final = frozenset({"ld", "ldu", "ldmatrix"})
 _SILENT: Final = frozenset({*_WRITERS, "call", "ret", "prefetch", "prefetchu"})
-"""They have no result, and what they do with an address is followed or harmless."""
+"""Instructions without a result whose use of an address is followed or harmless."""
 _DECIDES: Final = frozenset({"bar", "barrier", "mbarrier", "tex", "tld4", "suld", "sured"})
 _CHANGED: Final = "~"
-"""Stands before a variable of whose address more was made than an address beside it."""
+"""Prefix of a variable whose address went into more than an address beside it."""
 _MEMORY: Final = ("", "(memory)")
 _MAX_ROUNDS: Final = 64
-"""Of following addresses; compilers' code takes three or four."""
+"""Most rounds of following addresses; compilers' code takes three or four."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 _Key = tuple[str, str]
@@ -36,7 +36,7 @@ _Key = tuple[str, str]
 
 
 class Addresses:
-    """What every register of a module may be the address of.
+    """The variables that each register of a module may be the address of.
 
     Args:
         module: Where they are.

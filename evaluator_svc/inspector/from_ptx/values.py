@@ -1,4 +1,4 @@
-"""What is known of the registers of one PTX function, for one call of it.
+"""The known facts about the registers of one PTX function, for one call of it.
 
 Registers are assigned more than once where ways of control meet, so what is known of one is what
 holds for all its assignments. Interprets the function until nothing changes any more.
@@ -41,7 +41,7 @@ _COPIES: Final = frozenset({"mov", "cvt", "selp", "prmt"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractValue:
-    """What is known of a number or an address."""
+    """The known facts about a number or an address."""
 
     stride: Stride = 0
     """Between neighbours; in bytes for an address."""
@@ -99,7 +99,7 @@ class Values:
         self._settle()
 
     def of(self, operand: str) -> AbstractValue:
-        """Return what is known of an operand; the unknown is uniform."""
+        """Return the known facts about an operand; an unknown one is uniform."""
         known = self._known.get(operand)
         if known is not None:
             return known
@@ -112,12 +112,12 @@ class Values:
         return _UNIFORM if variable is None else AbstractValue(space=variable.space)
 
     def of_address(self, operand: str) -> AbstractValue:
-        """Return what is known of the address in brackets."""
+        """Return the known facts about the address in brackets."""
         address = address_of(operand)
         return _UNIFORM if address is None else self.of(address.base)
 
     def argument(self, name: str) -> AbstractValue:
-        """Return what is known of a call's argument."""
+        """Return the known facts about a call's argument."""
         return self._parameters.get(name, _UNIFORM)
 
     def _settle(self) -> None:
@@ -176,7 +176,7 @@ class Values:
         return value
 
     def _parts(self, instruction: Instruction) -> list[AbstractValue]:
-        """Return what is known of all that is read, the members of vectors one by one."""
+        """Return the known facts about all that is read, members of vectors one by one."""
         return [self.of(name) for operand in instruction.inputs for name in names_in(operand)]
 
     def _loaded(self, instruction: Instruction) -> AbstractValue:
@@ -191,7 +191,7 @@ class Values:
         return AbstractValue(stride=stride, is_loaded=space in ("", "global"))
 
     def moved(self, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
-        """Return what a mov gives: a register, a symbol's address, or parts put together."""
+        """Return the result of a mov: a register, a symbol's address, or a vector of parts."""
         operand = instruction.inputs[0]
         is_split = operand.startswith("{") or instruction.operands[0].startswith("{")
         return _anything(self._parts(instruction)) if is_split else inputs[0]
@@ -212,7 +212,7 @@ def _is_float(type_name: str) -> bool:
 
 
 def _any_of(*values: AbstractValue) -> AbstractValue:
-    """Return what is known of a value that is one of several."""
+    """Return the known facts about a value that is one of several."""
     stride: Stride = 0
     for value in values:
         stride = merged(stride, value.stride)
@@ -226,7 +226,7 @@ def _any_of(*values: AbstractValue) -> AbstractValue:
 
 
 def _anything(inputs: list[AbstractValue]) -> AbstractValue:
-    """Return what is known of the result of an operation that has no rule."""
+    """Return the known facts about the result of an operation without a rule."""
     return _UNIFORM if all(value.stride == 0 for value in inputs) else _VARYING
 
 

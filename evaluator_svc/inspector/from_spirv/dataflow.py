@@ -21,7 +21,7 @@ _KINDS: Final[Mapping[int, Kind]] = {
 
 
 def dataflow(module: Module, body: Body[Instruction]) -> Dataflow:
-    """Return what a function's values are computed from."""
+    """Return the operands of a function's values."""
     instructions = [operation.instruction for operation in body.operations]
     arrays = _PrivateArrays(module, instructions)
     return Dataflow(

@@ -44,7 +44,7 @@ _PLACES: Final[Mapping[int, tuple[Source, ...]]] = {
     BuiltIn.LOCAL_INVOCATION_INDEX: (Source.LANE,) * 3,
     BuiltIn.SUBGROUP_LOCAL_INVOCATION_ID: (Source.LANE,) * 3,
 }
-"""What each component of a work-item query differs by; all others are the same everywhere."""
+"""Sources by which a work-item query's components differ; other queries are the same everywhere."""
 _UNKNOWN: Final = ANY_GROUP | Source.ORDER | Source.DATA
 _COPIES: Final = frozenset({Op.U_CONVERT, Op.S_CONVERT, Op.BITCAST, Op.COPY_OBJECT})
 _MEETINGS: Final = GROUP_REDUCTIONS | GROUP_EXCHANGES
@@ -53,7 +53,7 @@ _VOTES: Final = frozenset({*range(261, 264), *range(334, 340)})
 _SHUFFLES: Final = {345: 1, 5571: 0}
 """From one lane; its value is the operand of that number, and the lane the next one."""
 _REDUCTION: Final = 0
-"""Among group operations; the others are scans."""
+"""Number of a reduction among group operations; the others are scans."""
 _LEADING: Final = {Op.COMPOSITE_EXTRACT: 1, 82: 2, 79: 2}
 """Opcodes behind whose first operands come numbers; 82 inserts into a composite, 79 shuffles."""
 _ORDERING: Final = 0x2 | 0x4 | 0x8 | 0x10
@@ -83,9 +83,9 @@ _COMPARISONS: Final = {
 the second operand to be the first number for which it turns out otherwise."""
 _SHORT_BYTES: Final = 4
 _ATOMIC_ACTS: Final = {227: Act.LOAD, 228: Act.STORE}
-"""Of those that do not change what is there."""
+"""Acts of atomics that do not read and change memory at once."""
 _SEMANTICS: Final = {230: 2, 231: 2}
-"""Numbers of memory semantics, of atomics that have several: where they exchange, and where not."""
+"""Number of memory semantics of atomics with several: for an exchange, and for none."""
 _RETURN_VALUE: Final = 254
 
 
@@ -168,7 +168,7 @@ class _Placement:
         return self._module.is_float(type_id)
 
     def place_of(self, value: int) -> tuple[Source, ...] | None:
-        """Return what a work-item query's components differ by; None: the value is none."""
+        """Return the sources of a work-item query's components; None for other values."""
         if value not in self._module.built_ins:
             return None
         return _PLACES.get(self._module.built_ins[value], (Source.NOTHING,) * 3)
@@ -372,7 +372,7 @@ class _Copy:
         return given == _SHORT_BYTES and place.size_bytes(instruction.type_id) > _SHORT_BYTES
 
     def _divisor(self, opcode: int, operands: tuple[int, ...]) -> int:
-        """Return what a quotient's first operand is divided by; 0: it is none, or not known."""
+        """Return the divisor of a quotient; 0 if there is none, or it is not known."""
         number = self._placement.constant(operands[1]) if len(operands) > 1 else 0
         if number <= 0:
             return 0

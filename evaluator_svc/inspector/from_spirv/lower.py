@@ -31,7 +31,7 @@ _SPACES: Final[Mapping[int, Space]] = {
     StorageClass.FUNCTION: Space.PRIVATE,
     StorageClass.GENERIC: Space.GENERIC,
 }
-"""Of storage classes; all others are none of a kernel's own memory."""
+"""The memory of each storage class; the others are not a kernel's own memory."""
 _SCOPES: Final = {0: Scope.DEVICE, 1: Scope.DEVICE, 2: Scope.WORK_GROUP, 3: Scope.SUB_GROUP}
 """Scopes by their numbers in SPIR-V; that of a single work-item is 4."""
 _COPIES: Final = frozenset({Op.COPY_MEMORY, Op.COPY_MEMORY_SIZED})
@@ -76,7 +76,7 @@ def _called(module: Module, function: Function) -> list[Function]:
 def _main(
     module: Module, functions: Mapping[Hashable, Body[Instruction]], kernel: Function
 ) -> Body[Instruction]:
-    """Return what a kernel does: the compiler leaves an entry point around a large one."""
+    """Return the kernel's own code: of a large kernel the compiler makes a function to call."""
     entry = functions[kernel.id]
     own = [function for function in _called(module, kernel) if function.body]
     is_bare = len(entry.blocks) == 1 and not any(

@@ -33,24 +33,20 @@ _ARITHMETIC: Final = frozenset(
 )
 _WRITES: Final = frozenset({Op.STORE, Op.COPY_MEMORY, Op.COPY_MEMORY_SIZED})
 _MAX_STEPS: Final = 200_000
-"""Of following values in one module; a large kernel takes some ten thousand."""
+"""Most steps of following values in one module; a large kernel takes some ten thousand."""
 
 
 class Origin(Enum):
-    """What a pointer was made of."""
+    """The origin of a pointer that was made from a number."""
 
     NUMBERS = "numbers"
-    """Of constants, a kernel's numbers and places in the range alone."""
+    """Only constants, the kernel's numbers, and work-item ids."""
     MEMORY = "memory"
-    """Of what was read from memory, with no pointer among it."""
+    """Also numbers that were read from memory."""
 
 
 class Pointers:
-    """Finds pointers that were not handed over.
-
-    Args:
-        module: Where they are.
-    """
+    """Finds pointers that were not handed over."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -98,7 +94,7 @@ class Pointers:
         return self._origin(operands[0]) if is_cast else None
 
     def _origin(self, start: int) -> Origin | None:
-        """Return what a number was made of; None when a pointer, or nothing but zero, is in it."""
+        """Return the origin of a number; None if it is made of a pointer, or only of zeros."""
         waiting, seen = [start], {start}
         reads_memory = has_value = False
         while waiting:
@@ -116,7 +112,7 @@ class Pointers:
         return Origin.MEMORY if reads_memory else Origin.NUMBERS
 
     def _inputs(self, value: int) -> tuple[list[int], bool]:
-        """Return what a value is computed from, and whether it is read from memory."""
+        """Return the operands of a value, and whether it is read from memory."""
         if value in self._module.constants:
             return [], False
         if value in self._parameters:
@@ -153,7 +149,7 @@ class Pointers:
                     self._stored.setdefault(root.result_id, []).append(operands[1])
 
     def _root(self, pointer: int) -> int:
-        """Return what a pointer points into, behind casts and offsets."""
+        """Return the variable or argument that a pointer points into, through casts and offsets."""
         while self._steps <= _MAX_STEPS:
             definition = self._definitions.get(pointer)
             if definition is None or not definition.operands:

@@ -60,7 +60,7 @@ _CLOCK: Final = re.compile(r"clock|cycle_?counter", re.IGNORECASE)
 def findings(
     module: Module, program: LoweredProgram[Instruction], kernels: tuple[str, ...]
 ) -> tuple[Finding, ...]:
-    """Return what the rules find in a SPIR-V module; empty when they find nothing.
+    """Return the rules' findings in a SPIR-V module.
 
     Args:
         module: The module.

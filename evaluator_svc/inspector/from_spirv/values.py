@@ -1,4 +1,4 @@
-"""What is known of the values of one SPIR-V function, for one call of it.
+"""The known facts about the values of one SPIR-V function, for one call of it.
 
 Interprets the function until nothing changes any more.
 """
@@ -60,7 +60,7 @@ _BINARY: Final[Mapping[int, Rule]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractValue:
-    """What is known of an integer or a pointer."""
+    """The known facts about an integer or a pointer."""
 
     stride: Stride = 0
     """Between neighbours; in bytes for a pointer."""
@@ -71,13 +71,7 @@ class AbstractValue:
 
 
 class Values:
-    """The values of one function.
-
-    Args:
-        module: Where the function is from.
-        function: The function.
-        arguments: Its parameters' values.
-    """
+    """The values of one function."""
 
     def __init__(
         self, module: Module, function: Function, arguments: Iterable[AbstractValue]
@@ -95,7 +89,7 @@ class Values:
         self._settle()
 
     def of(self, value_id: int) -> AbstractValue:
-        """Return what is known of a value; constants and the unknown are uniform."""
+        """Return the known facts about a value; constants and unknown values are uniform."""
         return self._known.get(value_id, AbstractValue())
 
     def pointee(self, pointer_id: int) -> int:

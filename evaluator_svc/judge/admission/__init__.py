@@ -1,1 +1,1 @@
-"""What is to be known of a task before money is spent on it."""
+"""Admission: examines a task before money is spent on it."""

@@ -126,7 +126,7 @@ def admit_task(
             is_admitted = answers.is_judgeable if task.admit_degenerate else not answers.refusals
             with stages.stage("value_ranges"):
                 value_ranges = find_value_ranges(
-                    prepared if is_admitted and task.compare else (),
+                    prepared if is_admitted else (),
                     answers.tolerance,
                     ADMISSION_SEEDS[0],
                 )
@@ -152,11 +152,13 @@ def admit_task(
                 is_mode_ignored = _ignores_mode(prepared, workloads)
                 is_cancelling = _products_cancel(prepared)
             with stages.stage("redundancies"):
-                redundancies = _redundancies(prepared, programs)
+                # They take the reference apart, run after run: nothing for a task that is refused.
+                redundancies = () if found.refusals else _redundancies(prepared, programs)
                 del program, programs
         timed = [] if found.refusals else [i for i in prepared if not i.workload.held_out]
         with stages.stage("compile"):
-            wait_for_compilers()
+            if timed:
+                wait_for_compilers()
             compiled = [
                 item
                 for item in timed

@@ -38,10 +38,10 @@ ADMISSION_SEEDS: Final = (101, 102, 103)
 """Known seeds: admission judges the task, not a candidate."""
 
 _CLEAR_OF: Final = 0.5
-"""A tightened tolerance is at most this share of a trivial answer's error…"""
+"""A tightened tolerance is at most this share of a trivial answer's error."""
 
 _AT_LEAST_CLEAR_OF: Final = 0.9
-"""…or this one where the noise allows no less."""
+"""The same share if the rounding noise allows no smaller tolerance."""
 
 _PARTIAL_SHARE: Final = 0.55
 """A trivial answer that gets this share of the elements right is warned of. Not one half: by chance
@@ -150,7 +150,7 @@ def settle_exact(
         if is_exposed:
             answers.warnings.append(
                 f"{item.where}: {item.tried.name} is right{item.which} on what get_inputs() gives;"
-                " only inputs of other magnitude or sign tell it from the operator"
+                " only inputs of other magnitude or sign distinguish it from the operator"
             )
         else:
             answers.refuse_as_degenerate(_refusal(item, answers.tolerance))

@@ -45,8 +45,9 @@ def try_check(task: Task, prepared: Sequence[PreparedWorkload], seeds: Sequence[
             )
     if not task.compare:
         found.warnings.append(
-            f"{task.check}() alone tells which outputs are right: candidates are tried on no"
-            " unusual values, and the precision of their outputs is not audited"
+            f"{task.check}() alone tells which outputs are right: candidates are tried on unusual"
+            " values only as far as it accepts the reference's outputs there, and the precision of"
+            " theirs is not audited"
         )
     smallest = min(prepared, key=lambda item: item.size_bytes)
     if not found.refusals and smallest.is_large:

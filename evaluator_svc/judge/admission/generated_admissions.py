@@ -29,20 +29,21 @@ from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
 
 _BESIDE_BYTES: Final = {True: 1 << 31, False: 1 << 27}
-"""Most inputs, parameters and outputs of a workload beside the largest, on a GPU and a CPU…"""
-_LEAST_ELEMENTS: Final = 3
-"""Of an output of tiny sizes, if it has as many otherwise."""
+"""Most bytes of inputs, parameters and outputs of a generated workload beside the largest one, on a
+GPU (True) and on a CPU."""
 _BESIDE_NS: Final = 1e8
-"""…and the longest that eager PyTorch may take there: judging it costs a few times that."""
+"""Longest time of eager PyTorch on such a workload: judging it costs a few times that."""
+_LEAST_ELEMENTS: Final = 3
+"""Fewest elements of an output at tiny sizes, if it has as many at others."""
 
 _NEAR_SEED: Final = 101
-"""Of the inputs that the task's check is tried on there."""
+"""Seed of the inputs on which the task's check is tried there."""
 
 _LONG_BYTES: Final = 1 << 30
-"""Most that a reference may need for one long axis beside sizes that are not tiny, if it is
-quadratic in that…"""
+"""Most memory that a reference quadratic in one long axis may need, with sizes beside it that are
+not tiny."""
 _LONG_NS: Final = 5e8
-"""…and the longest that eager PyTorch may take."""
+"""Longest time of eager PyTorch on such sizes."""
 
 
 def changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
@@ -107,8 +108,7 @@ def admissions_of_other_sizes(
         if (item := next(loaded(ways), None)) is not None
     ]
     found = [_with_graph(item, device, peaks) for item in usual]
-    compared = usual if task.compare else []
-    known = find_generated_ranges(compared, ranges, tolerance, ADMISSION_SEEDS[0])
+    known = find_generated_ranges(usual, ranges, tolerance, ADMISSION_SEEDS[0])
     found = [replace(w, value_ranges=known.get(w.workload, ())) for w in found]
     beside = _beside_largest(task, sizes, prepared, measured, prepare)
     if beside is not None:

@@ -1,4 +1,4 @@
-"""What an output hardly depends on: inputs, parameters, parts of inputs; and dead output.
+"""Finds inputs, parameters and parts of inputs that outputs hardly depend on, and dead outputs.
 
 A kernel that leaves such a thing out is right, so the task gets a warning.
 """
@@ -36,7 +36,7 @@ _PARTS: Final = 4
 
 
 def find_insensitive(pair: DrawPair, tolerance: Tolerance) -> Screening:
-    """Return what the outputs of a workload hardly depend on."""
+    """Return the inputs and parameters that the outputs of a workload hardly depend on."""
     found = Screening()
     swap = _InputSwap(pair, tolerance)
     names = swap.input_names

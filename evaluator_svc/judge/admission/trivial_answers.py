@@ -1,6 +1,6 @@
-"""What a lazy candidate would write instead of computing: the battery that a task must refuse.
+"""Trivial answers, which a lazy candidate would write instead of computing; tasks must refuse them.
 
-Every answer is held against the expected output as a candidate's would be.
+Every answer is compared with the expected output like a candidate's.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ class TrivialTrial:
     name: str
     output: int
     share: float
-    """Of the elements that are right, dimensionless."""
+    """Share of the elements that are right."""
     is_exact: bool = False
     """Every element is what was expected, to the last bit."""
     error: float = 0.0

@@ -1,4 +1,4 @@
-"""What candidates are never tried with, for a verdict to name: a kernel may rely on it unseen."""
+"""Lists values and sizes that candidates are never tried with, since kernels may rely on them."""
 
 from collections.abc import Sequence
 

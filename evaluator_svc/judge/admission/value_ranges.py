@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator_svc.judge.comparison.needed_factor import USUAL_FACTOR, needed_factor
+from evaluator_svc.judge.comparison.task_check import accepts_reference
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload, keeping_sets
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
@@ -26,7 +27,7 @@ _OTHERS_FACTOR: Final = 2.0
 def find_value_ranges(
     prepared: Sequence[PreparedWorkload], tolerance: Tolerance, seed: int
 ) -> dict[str, tuple[ValueRange, ...]]:
-    """Return what candidates are tried on besides ordinary inputs, by workload.
+    """Return the unusual values on which candidates are tried, by workload.
 
     On the smallest workload, a held-out one if there is any, and on every one that is timed. Found
     out on the smallest ones; where a workload is too large for the copies that this takes, and on
@@ -91,6 +92,10 @@ def _tried(
             yield value_range
 
 
+def _of_check(distribution: Distribution) -> ValueRange:
+    return ValueRange(distribution=distribution, factor=1.0, is_binding=True)
+
+
 def _doubled(ranges: Sequence[ValueRange]) -> tuple[ValueRange, ...]:
     return tuple(replace(r, factor=_OTHERS_FACTOR * r.factor) for r in ranges)
 
@@ -123,19 +128,36 @@ def _value_range(
     distribution: Distribution,
     tolerance: Tolerance,
 ) -> ValueRange | None:
-    """Return how candidates are held to a distribution; None where the reference is not defined."""
+    """Return how candidates are held to a distribution; None where nothing would come of it.
+
+    The reference is not defined there, or works in a way to which it is nothing special.
+    """
+    is_of_floats = all(tensor.is_floating_point() for tensor in ordinary.inputs)
+    # Of floats a few are tried alone, which tells as much of neighbours.
+    if has(distribution, Trait.OF_LINES) and prepared.traits.is_pointwise and is_of_floats:
+        return None
     try:
         changed = with_distribution(prepared, ordinary, distribution)
         if all(new is old for new, old in zip(changed.pristine, ordinary.pristine, strict=True)):
             return None
         if not prepared.takes(changed.inputs, changed.state):
             return None
+        if not prepared.task.compare:
+            is_told = not has(distribution, Trait.REPORTED) and accepts_reference(
+                changed, distribution
+            )
+            return _of_check(distribution) if is_told else None
         if distribution is Distribution.LEVEL:
             return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=True)
         expected = changed.expected()
         if has(distribution, Trait.REPORTED):
             return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=False)
         needed = needed_factor(changed, distribution, tolerance)
+        if needed is not None and distribution is Distribution.WEIGHT_OUTLIERS:
+            # Under every second seed they are columns.
+            ordinary = prepared.shared_set(ordinary.seed + 1)
+            changed = with_distribution(prepared, ordinary, distribution)
+            needed = needed.joined(needed_factor(changed, distribution, tolerance))
     except TaskInvalidError:
         return None
     if needed is None:

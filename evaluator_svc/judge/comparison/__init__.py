@@ -1,1 +1,1 @@
-"""What becomes of outputs: compared, explained, audited."""
+"""Compares outputs with the reference, explains differences, and audits precision."""

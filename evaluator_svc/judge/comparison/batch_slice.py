@@ -24,7 +24,7 @@ class BatchSlice:
     start: int
     end: int
     size: int
-    """Of the whole batch."""
+    """Rows of the whole batch."""
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the rows of an output, or of an input that has them; others as they are."""

@@ -1,4 +1,4 @@
-"""What one call of a candidate wrote, and what was to be expected of it."""
+"""The outputs of one call of a candidate, and the expected ones."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from evaluator_svc.judge.timed_calls.call_inputs import CallValues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOutputs:
-    """What one call wrote: into which slot, and on which inputs."""
+    """The outputs of one call, with their slot and inputs."""
 
     draw: SharedDraw
     seed: int
     """Index of a loaded seed."""
     slot: int = 0
     values: CallValues | None = None
-    """Of the timed call; None: inputs were as drawn."""
+    """Input values of the timed call; None: inputs were as drawn."""
 
     def expected(self) -> list[torch.Tensor]:
         """Return the reference's outputs in its own formats."""

@@ -1,4 +1,4 @@
-"""What a comparison rests on, as checks with their figures.
+"""The checks of a comparison, with their figures.
 
 Outputs are compared in `compare.py`.
 """

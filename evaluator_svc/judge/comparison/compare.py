@@ -15,7 +15,7 @@ from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
 
 _ROUNDING: Final = 1e-6
-"""Of an element: 1.0 - 0.9 is less than a tenth."""
+"""Elements that are added to an allowed count, since 1.0 - 0.9 is less than a tenth."""
 
 
 def compare_output(

@@ -32,7 +32,7 @@ _PROBED_SEEDS: Final = 2
 _SLOTS: Final = (0,)
 """Output slots that the run on a timed set ends up in."""
 _STALE_SHARE: Final = 0.5
-"""Of the elements that are wrong and should have changed: so many hold what was right before."""
+"""Share of the wrong elements that should have changed and still hold the earlier right value."""
 _BLOCK_ELEMENTS: Final = 1 << 22
 """Elements looked at in a block; most wrong ones that are looked at."""
 

@@ -1,4 +1,4 @@
-"""What the errors of outputs are measured against: the reference in float64, where that runs.
+"""The outputs that errors are measured against: the reference in float64 if that runs.
 
 Where it does not run, because the reference asks for a format or has operators without float64, its
 own outputs are used instead, and a run with every rounding moved shows how exact they are. The same
@@ -24,13 +24,13 @@ class ReferenceOutputs:
 
     exact: tuple[torch.Tensor, ...]
     own: tuple[torch.Tensor, ...]
-    """What the reference's own errors are those of."""
+    """Outputs whose errors against `exact` are the reference's own errors."""
     dtype: torch.dtype
-    """What `exact` was computed in."""
+    """Format in which `exact` was computed."""
     seconds: float
-    """What it took."""
+    """Time that computing them took."""
     note: str = ""
-    """Why it is not float64; empty: it is."""
+    """Why `exact` is not float64; empty if it is."""
 
 
 def reference_outputs(
@@ -38,7 +38,7 @@ def reference_outputs(
     expected: Sequence[torch.Tensor],
     inputs: Sequence[torch.Tensor] | None = None,
 ) -> ReferenceOutputs:
-    """Return what outputs are measured against.
+    """Return the outputs that errors are measured against.
 
     Args:
         input_set: The reference.
@@ -54,7 +54,7 @@ def reference_outputs(
         exact = tuple(expected) if is_double else input_set.run(dtype=torch.float64, inputs=inputs)
     except TaskInvalidError as error:
         exact = tuple(expected)
-        note = f"no float64 result ({error.message}): held against the reference's own"
+        note = f"no float64 result ({error.message}): compared with the reference's own"
     own = tuple(expected)
     if is_double or note:
         with RoundingNoise(seed=_NOISE_SEED, device=input_set.module.device):
@@ -70,7 +70,7 @@ def reference_outputs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """What stands for the exact result of a reference."""
+    """Outputs that are taken for the exact result of a reference."""
 
     outputs: tuple[torch.Tensor, ...]
     inexact_because: str = ""

@@ -27,10 +27,12 @@ _FAR_WIDE: Final = 1 / 64
 would refuse honest kernels: of a split product behind a GELU one element in 2200 is off by this."""
 
 _MOVED: Final = 4.0
-"""Times what a perturbation moves an element by: more than an honest kernel of 16 bits is off…"""
+"""An element is far off beyond this multiple of what a perturbation moves it by; the errors of an
+honest 16-bit kernel are smaller."""
 
 _ROUNDED: Final = 16.0
-"""…and times what roundings of the reference leave, of which another algorithm has more."""
+"""An element is far off only beyond this multiple of the reference's rounding errors, too: another
+algorithm has larger ones."""
 
 _MOVES: Final = 1 / 32
 """An element that a perturbation moves by more is not well conditioned."""

@@ -24,18 +24,18 @@ def tolerance_of_few(
     output: int,
     values: CallValues | None,
 ) -> Tolerance:
-    """Return the tolerance that an output of one call is held to.
+    """Return the tolerance of an output of one call.
 
-    That of the draw; of few elements what the reference can be held to on these very inputs, where
-    it decides on a result. A tolerance given by hand stays, and so does that of a lean draw, which
+    It is the draw's, but an output of few elements gets a tolerance for these very inputs if that
+    decides on the result. A tolerance given by hand stays, and so does that of a lean draw, which
     has no room for the copies that this takes.
 
     Args:
         draw: The draw.
-        addresses: Of what was written to the output.
+        addresses: Addresses of the output in each slot.
         seed: Index of the inputs' seed.
         output: Index of the output.
-        values: Of the inputs in a timed call; None: as drawn.
+        values: Input values of a timed call; None: as drawn.
     """
     usual, module = draw.tolerance, draw.prepared.module
     expected = draw.expected_of_call(seed, values)[output]

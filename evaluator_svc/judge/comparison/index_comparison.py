@@ -1,8 +1,8 @@
-"""Whether indices that a candidate wrote look up what those of the reference do.
+"""Compares a candidate's indices with the reference's by the values that they look up.
 
-Equal values may be named in any order, and so may values that rounding does not tell apart where
-the reference computes them; of what it only moves, such as an input, the values are to be equal.
-Where the reference names no value twice, as in a sort or the largest few, duplicates count as
+Indices of equal values may come in any order. If the reference computes the values, those within
+its rounding errors count as equal; if it only moves them, as from an input, they have to be equal
+exactly. If the reference names no value twice, as in a sort or the largest few, duplicates are
 errors, so a sort's output stays a permutation.
 """
 
@@ -18,35 +18,49 @@ from evaluator_svc.judge.reference.indexed_values import IndexedValues, IndexLog
 from kernel_foundry.errors import TaskInvalidError
 
 _NOISE_SEEDS: Final = (1, 2, 3, 4)
-"""So many that no element is left unmoved by chance, nor the one that it is compared with."""
+"""Seeds of the rounding noise, so many that it moves every element at least once."""
 _SELECTIONS: Final = frozenset({
     "abs", "amax", "amin", "clamp", "clamp_max", "clamp_min", "masked_fill", "max", "maximum",
     "min", "minimum", "neg", "relu", "sort", "topk", "where",
 })  # fmt: skip
-"""Operators that move and select, so that no rounding has a part in their results."""
+"""Operators that only move and select values, so their results have no rounding errors."""
 _BLOCK_ELEMENTS: Final = 1 << 22
 """Indices looked at in a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Reference:
-    """What an output of the reference looks up."""
+    """The values that an output of the reference looks up."""
 
     looked_up: IndexedValues
     slack: torch.Tensor
-    """How far from another value it may be and take its place, of each value."""
+    """For each value, the largest distance of another value that may take its place."""
 
 
-def exact_indices(input_set: InputSet) -> frozenset[int]:
-    """Return which outputs are indices of values that no rounding has a part in."""
-    known = _looked_up(input_set)
-    return frozenset(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedOutputs:
+    """The outputs of a reference that are indices, by their index."""
+
+    exact: frozenset[int]
+    """Outputs that are indices of values without rounding errors."""
+    following: frozenset[int]
+    """Outputs that are indices, or are computed from some."""
+
+
+def placed_outputs(input_set: InputSet) -> PlacedOutputs:
+    """Return which outputs indices have a part in."""
+    with IndexLog() as log:
+        outputs = input_set.run(dtype=torch.float32)
+    known = [log.of(output) for output in outputs]
+    exact = frozenset(
         index
         for index in range(len(known))
         if (reference := _reference(input_set, known, index)) is not None
         and reference.looked_up.is_first
         and not bool(reference.slack.any())
     )
+    following = frozenset(i for i, output in enumerate(outputs) if log.follows_indices(output))
+    return PlacedOutputs(exact=exact, following=following)
 
 
 def count_misplaced(
@@ -74,7 +88,7 @@ def count_misplaced(
 
 
 def _looked_up(input_set: InputSet) -> list[IndexedValues | None]:
-    """Return what the outputs look up, where they are computed as what is expected is."""
+    """Return the values that each output looks up when the reference runs in its own formats."""
     with IndexLog() as log:
         outputs = input_set.run(dtype=torch.float32)
     return [log.of(output) for output in outputs]

@@ -43,11 +43,11 @@ _LIKE_BEFORE: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptCalls:
-    """What comparing kept calls came to."""
+    """The result of comparing kept calls."""
 
     verdict: RunComparison
     agreements: tuple[tuple[CallOutputs, Closeness], ...] = ()
-    """Of the calls that are right; of timed ones only, where outputs are compared."""
+    """Closeness of the calls that are right; only of timed ones, and if outputs are compared."""
 
 
 def compare_kept(

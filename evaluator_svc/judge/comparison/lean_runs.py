@@ -43,7 +43,7 @@ class _Run:
 
 
 class LeanRuns:
-    """What the runs of one lean draw came to.
+    """The results of the runs on one lean draw.
 
     Args:
         draw: The draw.

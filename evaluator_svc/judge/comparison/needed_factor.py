@@ -1,10 +1,10 @@
-"""How well the reference is defined on unusual values, output by output; and on others on demand.
+"""Finds how well the reference is defined on unusual values, output by output.
 
 Values become unusual in `judge/unusual_values`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -12,12 +12,14 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.comparison.exact_reference import exact_or_own
-from evaluator_svc.judge.comparison.index_comparison import exact_indices
+from evaluator_svc.judge.comparison.index_comparison import PlacedOutputs, placed_outputs
 from evaluator_svc.judge.comparison.rounding_noise import (
     CEILING,
+    COPYING,
     SAFETY,
     UNKNOWN,
     RoundingNoise,
+    moved_by_units,
     one_run_tells,
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
@@ -28,7 +30,8 @@ from evaluator_svc.judge.tensors.scales import (
     groups_of,
     row_chunks,
 )
-from evaluator_svc.judge.tensors.tensor_parts import all_finite, by_cached_part, none_is_nan
+from evaluator_svc.judge.tensors.structure import holds_classes
+from evaluator_svc.judge.tensors.tensor_parts import all_finite, none_is_nan
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
@@ -44,30 +47,37 @@ they lose 8 bits, and a shortcut through 16 bits is still worse."""
 _MOST_FACTOR: Final = 64.0
 """Where the tolerance was given by hand."""
 _NOISE_SEEDS: Final = (1, 2)
-_COPYING: Final = frozenset({
-    "abs", "clamp", "clamp_max", "clamp_min", "maximum", "minimum", "neg", "relu", "where",
-})  # fmt: skip
-"""Operators that round nothing: how far an element is from one stays."""
 _COARSE_UNITS: Final = float(1 << 12)
 """Units in the last place that results are moved by: whole numbers that stay follow from no result,
 but from comparisons of inputs, which a kernel has to make as they are."""
+_NONE_PLACED: Final = PlacedOutputs(exact=frozenset(), following=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededFactor:
-    """What the reference can be held to on unusual values."""
+    """The tolerance that a reference allows on unusual values."""
 
     factor: float
-    """What the tolerance is to be multiplied by."""
+    """Factor of the task's tolerance."""
     left_out: tuple[int, ...]
-    """Indices of outputs that the reference does not define well enough to hold anybody to."""
+    """Indices of outputs that the reference does not define well enough to check them."""
     tied: tuple[int, ...] = ()
     """Indices of outputs of places, among which equal values leave a choice; they are compared by
     nothing else."""
 
+    def joined(self, other: "NeededFactor | None") -> "NeededFactor":
+        """Return what is allowed on either of two draws; None: the other one is never checked."""
+        if other is None:
+            return self
+        return NeededFactor(
+            factor=max(self.factor, other.factor),
+            left_out=tuple(sorted({*self.left_out, *other.left_out})),
+            tied=tuple(sorted({*self.tied, *other.tied})),
+        )
+
 
 def cancelling_factor(module: TaskModule, tolerance: Tolerance) -> float:
-    """Return what the tolerance is to be multiplied by where sums may lose most of their digits."""
+    """Return the factor of the tolerance if sums may lose most of their digits."""
     least = _CANCELLING_FACTOR.get(module.rounding, USUAL_FACTOR)
     is_derived = module.task.tolerance is None
     return min(least, most_factor(module.rounding, tolerance) if is_derived else _MOST_FACTOR)
@@ -76,9 +86,9 @@ def cancelling_factor(module: TaskModule, tolerance: Tolerance) -> float:
 def needed_factor(
     changed: InputSet, distribution: Distribution | None, tolerance: Tolerance
 ) -> NeededFactor | None:
-    """Return what the tolerance is to be multiplied by on inputs of a distribution; None: ordinary.
+    """Return the factor of the tolerance on inputs of a distribution (None: ordinary inputs).
 
-    None where the reference defines no output well enough there to hold anybody to it.
+    Returns None if the reference defines no output well enough there to check it.
 
     Raises:
         TaskInvalidError: the reference raises.
@@ -93,8 +103,11 @@ def needed_factor(
     most = most_factor(dtype, tolerance) if is_derived else _MOST_FACTOR
     expected = changed.expected()
     whole = [i for i, output in enumerate(expected) if not output.is_floating_point()]
-    names_places = bool(whole) and changed.module.names_places
-    is_tied = names_places and has(distribution, Trait.TIES)
+    placed = _NONE_PLACED
+    if whole and changed.module.names_places:
+        placed = placed_outputs(changed)
+    has_ties = has(distribution, Trait.TIES)
+    is_tied = has_ties and not placed.following.isdisjoint(whole)
     granted = min(least, most)
     noise = _noise(
         changed,
@@ -103,18 +116,18 @@ def needed_factor(
         distribution=distribution,
         granted=granted,
         # Beside whole numbers a float may be what one of several places holds.
-        breaks_ties=is_tied and len(whole) < len(expected),
+        breaks_ties=has_ties and bool(placed.following) and len(whole) < len(expected),
+        following=placed.following,
     )
     # They are compared by what they look up: what is moved there says nothing.
-    exact = exact_indices(changed) if names_places else frozenset[int]()
-    noise = [0.0 if i in exact else needed for i, needed in enumerate(noise)]
+    noise = [0.0 if i in placed.exact else needed for i, needed in enumerate(noise)]
     held = [needed for needed in noise if needed <= most]
     if not held:
         return None
     return NeededFactor(
         factor=float(f"{max(*held, granted):.2g}"),
         left_out=tuple(i for i, needed in enumerate(noise) if needed > most),
-        tied=tuple(i for i in whole if is_tied and i not in exact),
+        tied=tuple(i for i in whole if is_tied and i in placed.following - placed.exact),
     )
 
 
@@ -131,15 +144,17 @@ def _noise(
     distribution: Distribution | None,
     granted: float,
     breaks_ties: bool,
+    following: Container[int],
 ) -> list[float]:
     """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
 
     What is unusual, inputs or parameters, is moved by a rounding error too: what a kernel computes
     of it in its own way cannot be better defined than that; what it only compares can. Numbers of
-    ABSOLUTE stay, which all formats hold with their differences, and those of BOUNDS, which are
-    compared with one. Infinity for what is not finite and for whole numbers that differ. Where ties
-    are broken zeros move too: what is looked up at the place of one of several maxima is another
-    then. One run is enough where its errors are far below what is granted anyway.
+    ABSOLUTE stay, which all formats hold with their differences, those of BOUNDS, which are
+    compared with one, and labels of two classes: a loss takes none beyond one. Infinity for what is
+    not finite and for whole numbers that differ. Where ties are broken zeros move too: what is
+    looked up at the place of one of several maxima is another then. One run is enough where its
+    errors are far below what is granted anyway.
     """
     may_be_endless = has(distribution, Trait.ENDLESS)
     if all(o.is_floating_point() and tolerance.is_exact(i) for i, o in enumerate(expected)):
@@ -154,14 +169,14 @@ def _noise(
     scale = UNKNOWN if known.inexact_because else 1.0
     for seed in _NOISE_SEEDS:
         generator = torch.Generator(device).manual_seed(seed)
-        move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
+        move = partial(moved_by_units, generator=generator, breaks_ties=breaks_ties)
         moved = list(changed.inputs)
         if not has(distribution, Trait.AS_DRAWN):
-            moved = [move(tensor) for tensor in moved]
+            moved = [t if holds_classes(t) and not breaks_ties else move(t) for t in moved]
         state = changed.state
         if has(distribution, Trait.OF_PARAMETERS):
             state = {path: move(tensor) for path, tensor in state.items()}
-        kept = _COPYING if distribution is Distribution.BESIDE_ONE else frozenset[str]()
+        kept = COPYING if has(distribution, Trait.AS_DRAWN) else frozenset[str]()
         with RoundingNoise(seed=seed, device=device, kept=kept):
             perturbed = changed.run(inputs=moved, state=state)
         worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
@@ -170,8 +185,8 @@ def _noise(
     whole = [index for index, output in enumerate(expected) if not output.is_floating_point()]
     if not has(distribution, Trait.TIES):
         whole = [index for index in whole if worst[index] > own[index]]
-    elif changed.module.names_places:
-        whole = []  # nobody is held to them
+    else:
+        whole = [index for index in whole if index not in following]  # nobody is held to those
     compared = _compared(changed, expected, whole)
     for index in whole:
         worst[index] = own[index] if index in compared else math.inf
@@ -189,22 +204,6 @@ def _compared(
     with RoundingNoise(seed=_NOISE_SEEDS[0], device=device, units=_COARSE_UNITS, replaces_nan=True):
         coarse = changed.run()
     return [index for index in outputs if torch.equal(coarse[index], expected[index])]
-
-
-def _moved(tensor: torch.Tensor, *, generator: torch.Generator, breaks_ties: bool) -> torch.Tensor:
-    if not tensor.is_floating_point():
-        return tensor
-    format_ = torch.finfo(tensor.dtype)
-
-    def move(part: torch.Tensor) -> torch.Tensor:
-        sign = torch.rand(part.shape, generator=generator, device=part.device).sub_(0.5).sign_()
-        # A whole unit: half of one would be rounded away.
-        moved = (part.double() * (1.0 + format_.eps * sign.double())).to(part.dtype)
-        if breaks_ties:
-            moved = torch.where(part == 0, (format_.tiny * sign.double()).to(part.dtype), moved)
-        return moved
-
-    return by_cached_part(tensor, move)
 
 
 def _are_alike_endless(one: torch.Tensor, other: torch.Tensor) -> bool:

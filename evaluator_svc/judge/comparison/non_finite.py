@@ -1,7 +1,7 @@
-"""What a kernel is held to on NaN and infinity: numbers, where the reference asks for NaN itself.
+"""Checks outputs on inputs with NaN and infinity, if the reference asks for NaN itself.
 
-Elsewhere nobody is: whether a NaN passes a maximum, or which elements it moves in a sorted row,
-differs among honest kernels.
+Only elements that are numbers in the reference are checked, and none of other references: whether a
+NaN passes a maximum, or which elements it moves in a sorted row, differs among honest kernels.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ from evaluator_svc.judge.reference.operators import OperatorLog
 _ASKING: Final = frozenset(
     {"isnan", "isinf", "isposinf", "isneginf", "nan_to_num", "nan_to_num_", "nansum", "nanmedian"}
 )
-"""Operators by which a reference says what is to become of NaN or infinity."""
+"""Operators by which a reference decides how NaN or infinity is treated."""
 _LARGEST: Final = 0.75
-"""Power of a format's largest number up to which an element is held to: what stands for infinity
-is beyond, and sums of it may overflow in another order."""
+"""Elements are checked up to this power of their format's largest number: numbers in place of
+infinity are larger, and sums of them may overflow in another order."""
 
 
 def wrong_numbers(

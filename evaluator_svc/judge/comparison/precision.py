@@ -57,10 +57,12 @@ _TRIALS: Final = 2
 """Runs in float64 before their time is believed: the first one loads the device's kernels."""
 
 _PICKED_ELEMENTS: Final = {"cpu": 1 << 20, "cuda": 1 << 24}
-"""About as many elements are looked at, in whole rows."""
+"""About so many elements are audited, in whole rows."""
+_UNUSUAL_SHARE: Final = 4
+"""One in so many of these is audited on each kind of unusual values, of which there are several."""
 
 _NOISE_SEED: Final = 1
-"""Of roundings that are moved."""
+"""Seed of the moved roundings."""
 
 _TOO_LARGE: Final = "the workload is too large for a copy in float64"
 
@@ -159,11 +161,15 @@ def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> P
 
 
 def audit_call(
-    call: CallOutputs, *, with_elements: bool, held: Container[int] | None = None
+    call: CallOutputs,
+    *,
+    with_elements: bool,
+    held: Container[int] | None = None,
+    is_unusual: bool = False,
 ) -> PrecisionReply:
     """Return the errors of one call's outputs, or why there are none; else as `audit_seed`.
 
-    Of the outputs in `held`; None: of all.
+    Of the outputs in `held`; None: of all. On unusual values fewer rows are looked at.
     """
     draw, expected = call.draw, call.expected()
     is_held = [held is None or i in held for i in range(len(expected))]
@@ -172,7 +178,8 @@ def audit_call(
         return PrecisionReply(note="the outputs are whole numbers")
     if draw.is_lean:
         return _audit_rows(call, expected, floats, with_elements=with_elements)
-    picks = {i: _Pick.of(expected[i], draw.seeds[call.seed]) for i in floats}
+    share = _UNUSUAL_SHARE if is_unusual else 1
+    picks = {i: _Pick.of(expected[i], draw.seeds[call.seed], share) for i in floats}
     actual = {i: picks[i].rows(call.actual(i)) for i in floats}
     rounded = {i: picks[i].rows(expected[i]) for i in floats}
     # Bits that the task asks for are counted exactly, whatever that takes.
@@ -409,10 +416,13 @@ class _Pick:
     step: int
 
     @classmethod
-    def of(cls, output: torch.Tensor, seed: int) -> Self:
-        """Return which rows to take; the secret seed tells where they start."""
+    def of(cls, output: torch.Tensor, seed: int, share: int = 1) -> Self:
+        """Return which rows to take, one in `share` of the usual ones.
+
+        The secret seed tells where they start.
+        """
         groups, inner = groups_of(tuple(output.shape)).lines(output).shape
-        step = max(groups * inner // _PICKED_ELEMENTS[output.device.type], 1)
+        step = max(share * groups * inner // _PICKED_ELEMENTS[output.device.type], 1)
         step = min(step, groups)
         return cls(groups=groups, inner=inner, start=seed % step, step=step)
 

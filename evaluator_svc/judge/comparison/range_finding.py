@@ -1,7 +1,7 @@
-"""What is said of an output that is wrong on inputs of unusual values.
+"""The finding on an output that is wrong on unusual values.
 
-The hint follows from the kind of the mismatch first, and from the inputs only then: an error in the
-last bits asks for other mends than a NaN.
+Its hint follows first from the kind of the mismatch, and only then from the inputs: an error in the
+last bits needs another fix than a NaN.
 """
 
 from dataclasses import dataclass
@@ -131,12 +131,12 @@ def _mismatches(
     scale: float,
     any_number: bool,
 ) -> _Mismatches:
-    """Return what is wrong; with `any_number` only what is none.
+    """Return the wrong elements; with `any_number` only those that are no number.
 
     Args:
-        actual: Flat.
-        expected: Likewise many elements.
-        tolerance: Of this output.
+        actual: The output, flat.
+        expected: The expected output, with as many elements.
+        tolerance: The output's tolerance.
         scale: Least unit of an error; a row's own scale may be larger.
         any_number: Whether any number is right.
     """

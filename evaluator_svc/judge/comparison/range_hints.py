@@ -1,4 +1,4 @@
-"""What to mend where an output is wrong on unusual inputs, by `Distribution`'s values."""
+"""Hints for outputs that are wrong on unusual inputs, by `Distribution`'s values."""
 
 from typing import Final
 

@@ -12,6 +12,12 @@ from evaluator_svc.judge.comparison.needed_factor import NeededFactor, needed_fa
 from evaluator_svc.judge.comparison.non_finite import wrong_numbers
 from evaluator_svc.judge.comparison.precision import audit_call
 from evaluator_svc.judge.comparison.range_finding import range_finding
+from evaluator_svc.judge.comparison.task_check import (
+    CheckAnswer,
+    accepts_reference,
+    answer_on,
+    refusal_findings,
+)
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.messages.comparison import RangeVerdict
@@ -95,6 +101,15 @@ def _verdict(
     # What is tried there is drawn: two verdicts have the check, not its ranges, in common.
     of_what = _MIXED if draw.has_mixed_rows(seed) else value_range.distribution.value
     name = f"{_TIMED}: {of_what}" if is_timed else of_what
+    if not draw.prepared.task.compare:
+        return _told(
+            draw,
+            seed,
+            slot,
+            value_range.distribution,
+            name,
+            where=f"{_WORDS.get(of_what, of_what)}{where}",
+        )
     try:
         held = _held(draw, seed, value_range)
         if value_range.distribution is Distribution.ZEROS:
@@ -133,10 +148,13 @@ def _verdict(
         is_audited = value_range.is_binding and has(value_range.distribution, Trait.AUDITED)
         # What cancels in some rows would hide the others.
         is_audited &= not draw.has_mixed_rows(seed)
+        # Where nothing is added up, a few terms tell no more than ordinary values do.
+        is_sum = not draw.prepared.traits.is_pointwise
+        is_audited &= is_sum or not has(value_range.distribution, Trait.CANCELS)
         if not is_audited:
             return RangeVerdict(check=check)
         call = CallOutputs(draw=draw, seed=seed, slot=slot)
-        audited = audit_call(call, with_elements=False, held=held)
+        audited = audit_call(call, with_elements=False, held=held, is_unusual=True)
         return RangeVerdict(check=check, audit=audited.audit, wide=audited.wide)
     is_binding = value_range.is_binding
     words = _WORDS.get(of_what, of_what)
@@ -146,6 +164,35 @@ def _verdict(
     note = "" if is_binding else "it differs there, which is reported and no reason to refuse"
     check = _check(draw, name, result, outputs, factor=value_range.factor, note=note)
     return RangeVerdict(check=check, is_wrong=is_binding, findings=(finding,))
+
+
+def _told(
+    draw: SharedDraw, seed: int, slot: int, distribution: Distribution, name: str, *, where: str
+) -> RangeVerdict:
+    """Return the verdict of the task's check, where it alone tells what is right."""
+    task = draw.prepared.task
+    try:
+        answer = answer_on([CallOutputs(draw=draw, seed=seed, slot=slot)])
+    except TaskInvalidError:
+        return RangeVerdict(check=_check(draw, name, CheckResult.SKIPPED, note=_NO_REFERENCE))
+    if answer.refusal and not _is_told_here(draw, seed, distribution, answer):
+        check = _check(draw, name, CheckResult.SKIPPED, note=_ILL_CONDITIONED)
+        return RangeVerdict(check=check)
+    findings = refusal_findings(task, answer, where)
+    check = _check(draw, name, answer.result, note=answer.note)
+    return RangeVerdict(check=check, is_wrong=bool(answer.refusal), findings=findings)
+
+
+def _is_told_here(
+    draw: SharedDraw, seed: int, distribution: Distribution, answer: CheckAnswer
+) -> bool:
+    if draw.is_lean:
+        # No memory for other runs of the reference; admission saw that rounding makes no NaN.
+        return answer.is_no_number
+    try:
+        return accepts_reference(draw.input_set(seed), distribution)
+    except TaskInvalidError:
+        return False
 
 
 def _held(draw: SharedDraw, seed: int, value_range: ValueRange) -> tuple[int, ...]:
@@ -162,10 +209,7 @@ def _held(draw: SharedDraw, seed: int, value_range: ValueRange) -> tuple[int, ..
 
 
 def _kept(draw: SharedDraw, value_range: ValueRange, held: Sequence[int]) -> str:
-    """Return what nobody can say of a kernel.
-
-    That it reads what always is as the task has it; that outputs are right which nobody is held to.
-    """
+    """Return a note on what the trial leaves open: outputs and parameters that are not checked."""
     free = [slot.name for i, slot in enumerate(draw.output_slots) if i not in held]
     notes = [f"but for {', '.join(free)}, which rounding or equal values decide there"]
     if not free:
@@ -187,11 +231,11 @@ def _compared(
 
 
 def _needed_here(draw: SharedDraw, seed: int, value_range: ValueRange) -> NeededFactor | None:
-    """Return what the reference can be held to on this very draw; None: to nothing.
+    """Return the tolerance that the reference allows on this very draw; None: nothing is checked.
 
-    Before anybody is refused: admission asked of other values, and maybe of another workload. A
-    lean draw leaves no room for the copies that this takes: there rows of different distributions
-    count where the reference gives some of them without the others.
+    It is asked before a candidate is refused, since admission asked on other values and maybe on
+    another workload. A lean draw has no room for the copies that this takes. There rows of
+    different distributions count if the reference computes some of them without the others.
     """
     if draw.is_lean:
         if draw.has_mixed_rows(seed) and not _has_independent_rows(draw, seed):
@@ -276,7 +320,7 @@ _WORDS = {
     "dense": "inputs without the zeros that lie alike in every draw",
     "extremes": (
         "masks that keep all, nothing, one or no run, with NaN where nothing is read, shares of"
-        " zero or one, or labels to be ignored"
+        " zero or one, or labels and padding to be ignored"
     ),
     "near_one": "inputs around one",
     "beside_one": "inputs with rows that are close to one, down to 2^-20",
@@ -298,4 +342,8 @@ _WORDS = {
         " what they are compared with"
     ),
     "ordered": "inputs with rows or columns in order or in turns, integers in runs",
+    "columns": (
+        "inputs with columns of large values of one sign or with infinity, and masks whose columns"
+        " are all, nothing, one or a run"
+    ),
 }

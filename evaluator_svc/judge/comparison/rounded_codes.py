@@ -24,25 +24,27 @@ from evaluator_svc.judge.inputs.prepared_workload import (
 )
 
 _UNITS: Final = 32.0
-"""Units in the last place that results are moved by: so many more codes tell the share."""
+"""Units in the last place by which results are moved, so that enough codes change to measure it."""
 _UNIT: Final = 0.5
-"""What rounding itself moves them by."""
+"""Units in the last place by which rounding itself moves results."""
 _ELEMENTS: Final = 1 << 24
-"""About as many are looked at…"""
+"""About so many elements are examined in all."""
 _RUNS: Final = (2, 8)
-"""…in so many runs, at least and at most."""
+"""Fewest and most runs in which they are examined."""
 _SAFETY: Final = 8.0
-"""Times the share: other algorithms round more often, and in other places."""
+"""Factor of the measured share: other algorithms round more often, and in other places."""
 _DEVIATIONS: Final = 4.0
-"""Of the number that is expected, which is small: what chance may add."""
+"""Standard deviations that chance may add to the expected number, which is small."""
 _MOST_SHARE: Final = 1 / 1024
-"""Of an output's elements, beyond those on borders."""
+"""Largest share of an output's elements that may differ, beyond those on borders."""
 _BORDER_SAFETY: Final = 3.0
-"""Times the share at one rounding error: a third or more of what is on a border crosses it."""
+"""Factor of the share that moves at one rounding error: at least a third of the elements on a
+border cross it."""
 _BORDER_FACTOR: Final = 8.0
-"""Times what is in proportion: so many that move at one rounding error lie on borders."""
+"""Elements lie on borders if this many times more of them move at one rounding error than is in
+proportion."""
 _MOST_ON_BORDERS: Final = 1 / 128
-"""Share of an output's elements that does: one of each row."""
+"""Largest share of an output's elements that may lie on borders: one of each row."""
 
 
 def allowed_codes(prepared: PreparedWorkload, output: int, elements: int) -> int:

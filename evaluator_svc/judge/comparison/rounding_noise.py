@@ -31,21 +31,29 @@ CEILING: Final = {
     torch.float8_e4m3fn: 0.2,
     torch.float8_e5m2: 0.4,
 }
-"""Most that is granted, in units of the row's scale: more would check nothing."""
+"""Largest tolerance, in units of the row's scale: a larger one would check nothing."""
 
 UNKNOWN: Final = 4.0
-"""Further multiple of the noise where the exact result is not known: the error of the reference
-itself is as large as what moving its results tells, and an algorithm may err the other way."""
+"""Further multiple of the noise if the exact result is not known: the error of the reference itself
+is as large as the measured noise, and another algorithm may err the other way."""
 
 _CLEAR: Final = 8.0
-"""Times what one run needs that another one does not…"""
+"""Another run of the noise needs at most this multiple of the tolerance that the first one
+needs."""
 _TELLING: Final = 256
-"""…where each output has as many elements: of few all may be exact by chance."""
+"""That holds if each output has at least so many elements: few may all be exact by chance."""
 
 _ANY_NUMBER: Final = 256.0
-"""Most that NaN becomes where it is replaced."""
+"""Largest number that replaces NaN."""
 _EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
 """Operators whose float results are whole numbers in any order of evaluation."""
+
+COPYING: Final = frozenset({
+    "abs", "amax", "amin", "aminmax", "clamp", "clamp_max", "clamp_min", "cummax", "cummin",
+    "kthvalue", "max", "maximum", "median", "min", "minimum", "neg", "relu", "sort", "topk",
+    "where",
+})  # fmt: skip
+"""Operators whose results are values of their inputs, or zero: none rounds."""
 
 
 def one_run_tells(outputs: Sequence[torch.Tensor], needed: float, enough: float) -> bool:
@@ -58,6 +66,35 @@ def one_run_tells(outputs: Sequence[torch.Tensor], needed: float, enough: float)
     """
     has_many = all(o.is_floating_point() and o.numel() >= _TELLING for o in outputs)
     return has_many and _CLEAR * needed <= enough
+
+
+def moved_by_units(
+    tensor: torch.Tensor,
+    *,
+    generator: torch.Generator,
+    units: float = 1.0,
+    breaks_ties: bool = False,
+) -> torch.Tensor:
+    """Return floats moved by units in the last place, up or down at random; others stay.
+
+    Args:
+        tensor: Of any type.
+        generator: Of the directions.
+        units: At least one: half of one would be rounded away.
+        breaks_ties: Whether zeros become the least normal number of either sign.
+    """
+    if not tensor.is_floating_point():
+        return tensor
+    format_ = torch.finfo(tensor.dtype)
+
+    def move(part: torch.Tensor) -> torch.Tensor:
+        sign = torch.rand(part.shape, generator=generator, device=part.device).sub_(0.5).sign_()
+        moved = (part.double() * (1.0 + units * format_.eps * sign.double())).to(part.dtype)
+        if breaks_ties:
+            moved = torch.where(part == 0, (format_.tiny * sign.double()).to(part.dtype), moved)
+        return moved
+
+    return by_cached_part(tensor, move)
 
 
 class RoundingNoise(OperatorMode):

@@ -1,54 +1,71 @@
 """The task's own check of outputs: a function of its file, beside the comparison or in its place.
 
-It is the user's code, as the reference is, and runs where the reference runs. What it says of a
-candidate's outputs is data: a wrong result, with its words. What it says of the reference's own
-outputs, or raises on them, is a reason to refuse the task.
+It is the user's code, like the reference, and runs where the reference runs. A refusal of a
+candidate's outputs is data: a wrong result, with the check's words. A refusal of the reference's
+own outputs, or an error on them, is a reason to refuse the task.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import torch
 
 from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import figures
+from evaluator_svc.judge.comparison.index_comparison import placed_outputs
 from evaluator_svc.judge.comparison.no_number import no_number_in
+from evaluator_svc.judge.comparison.rounding_noise import (
+    COPYING,
+    RoundingNoise,
+    moved_by_units,
+)
 from evaluator_svc.judge.comparison.unwritten import unwritten_finding
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.check_call import LONGEST_SAID, shown_values
+from evaluator_svc.judge.reference.formats import same_values
 from evaluator_svc.messages.comparison import RunComparison
+from evaluator_svc.messages.distribution_traits import Trait, has
+from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.printable import one_line
 
+_TIME_SHARE: Final = 0.1
+"""Share of a check's time limit, if it is asked for each kind of unusual values."""
+_NOISE_SEEDS: Final = (1, 2)
+_NOISE_UNITS: Final = 4.0
+"""Units in the last place by which results are moved: as many times the effect of a reordering as a
+tolerance allows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAnswer:
-    """What the check says of some calls."""
+    """The check's answer on some calls."""
 
     refusal: str = ""
-    """What is wrong with one of them; empty: nothing."""
+    """Why it refuses one of them; empty if it refuses none."""
     is_no_number: bool = False
-    """Whether that is NaN or infinity, which the check was not asked about."""
+    """Whether the reason is NaN or infinity, about which the check was not asked."""
     own_refusal: str = ""
-    """What it says of the reference's own outputs for a call, where it refuses these as well: then
-    it tells nothing of that call."""
+    """Why it refuses the reference's own outputs for a call: then its answer on that call does not
+    count."""
     call_count: int = 0
-    """Calls that it told something of."""
+    """Calls for which its answer counts."""
 
     @property
     def result(self) -> CheckResult:
-        """How the check came out."""
+        """The check's result."""
         if self.refusal:
             return CheckResult.FAILED
         return CheckResult.PASSED if self.call_count else CheckResult.SKIPPED
 
     @property
     def note(self) -> str:
-        """What it said, for people."""
+        """The answer in words, for people."""
         if self.refusal or not self.own_refusal:
             return self.refusal
         return f"it refuses the reference's own outputs here: {self.own_refusal}"
@@ -108,11 +125,11 @@ def with_task_check(
 
 
 def answer_on(calls: Sequence[CallOutputs]) -> CheckAnswer:
-    """Return what the task's check says of calls, up to the first that it refuses.
+    """Return the answer of the task's check on calls, up to the first that it refuses.
 
-    What it says counts only where it says nothing of the reference's own outputs on the same
-    inputs: admission saw those of other draws. Where it alone tells what is right, it is not asked
-    about NaN and infinity in an output that the reference has finite numbers in.
+    A refusal counts only if the check accepts the reference's own outputs on the same inputs, since
+    admission tried others. If the check alone decides what is right, NaN and infinity in place of
+    finite numbers of the reference are refused without asking it.
     """
     own_refusal, count = "", 0
     for call in calls:
@@ -131,6 +148,66 @@ def answer_on(calls: Sequence[CallOutputs]) -> CheckAnswer:
     return CheckAnswer(own_refusal=own_refusal, call_count=count)
 
 
+def accepts_reference(reference: InputSet, distribution: Distribution) -> bool:
+    """Return whether the check accepts the reference's outputs here, whatever rounding makes them.
+
+    If it refuses them or takes long, its answers on candidates do not count. The same holds if it
+    refuses outputs of a run whose results and inputs are moved by some roundings, or whose indices
+    name others among equal values. If the reference rounds nothing, nothing is moved.
+
+    Args:
+        reference: A reference with unusual inputs.
+        distribution: The distribution of these.
+    """
+    module = reference.module
+
+    def as_written(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [o.to(dtype) for o, dtype in zip(outputs, module.output_dtypes, strict=True)]
+
+    def is_accepted(outputs: Sequence[torch.Tensor]) -> bool:
+        written = as_written(outputs)
+        if no_number_in(expected, written):
+            return False
+        try:
+            return not refusal_of(reference, expected, written, time_share=_TIME_SHARE)
+        except TaskInvalidError:
+            return False
+
+    def run(seed: int, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        with RoundingNoise(seed=seed, device=module.device, units=_NOISE_UNITS, kept=COPYING):
+            return tuple(reference.run(inputs=inputs))
+
+    outputs = reference.expected()
+    expected = as_written(outputs)
+    if not is_accepted(outputs):
+        return False
+    if module.names_places and not is_accepted(_with_ties_broken(reference, outputs)):
+        return False
+    inputs: Sequence[torch.Tensor] = reference.inputs
+    if all(map(same_values, run(_NOISE_SEEDS[0], inputs), reference.own())):
+        return True
+    for seed in _NOISE_SEEDS:
+        if not has(distribution, Trait.AS_DRAWN):
+            generator = torch.Generator(module.device).manual_seed(seed)
+            inputs = [
+                moved_by_units(t, generator=generator, units=_NOISE_UNITS) for t in reference.inputs
+            ]
+        if not is_accepted(run(seed, inputs)):
+            return False
+    return True
+
+
+def _with_ties_broken(
+    reference: InputSet, outputs: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, ...]:
+    """Return outputs in which what indices have a part in is of others among equal values."""
+    generator = torch.Generator(reference.module.device).manual_seed(_NOISE_SEEDS[0])
+    inputs = [moved_by_units(t, generator=generator, breaks_ties=True) for t in reference.inputs]
+    following = placed_outputs(reference).following
+    broken = reference.run(inputs=inputs)
+    return tuple(broken[i] if i in following else own for i, own in enumerate(outputs))
+
+
 def with_answers(
     task: Task, verdict: RunComparison, answers: Sequence[CheckAnswer]
 ) -> RunComparison:
@@ -143,20 +220,28 @@ def with_answers(
 
 
 def told(answers: Sequence[CheckAnswer]) -> str:
-    """Return what answers come to, for people."""
+    """Return the sum of several answers in words, for people."""
     refusal = next((answer.refusal for answer in answers if answer.refusal), "")
     count = sum(answer.call_count for answer in answers)
-    return refusal or f"{count} of {len(answers)} calls are told to be right"
+    return refusal or f"it accepts {count} of {len(answers)} calls"
 
 
-def refusal_findings(task: Task, answer: CheckAnswer) -> tuple[Finding, ...]:
-    """Return what the model is told of a refusal; empty where there is none."""
+def refusal_findings(task: Task, answer: CheckAnswer, where: str = "") -> tuple[Finding, ...]:
+    """Return the finding on a refusal; empty if there is none.
+
+    Args:
+        task: The task.
+        answer: The answer of its check.
+        where: Names inputs that are not ordinary.
+    """
     if not answer.refusal:
         return ()
     kind, message = FindingKind.NOT_A_NUMBER, answer.refusal
     if not answer.is_no_number:
         kind = FindingKind.MISMATCH
         message = f"the task's check {task.check}() refuses the outputs: {answer.refusal}"
+    if where:
+        message = f"on {where}: {message}"
     return (Finding(kind=kind, severity=Severity.ERROR, message=message),)
 
 
@@ -167,9 +252,9 @@ def refusal_of(
     *,
     time_share: float = 1.0,
 ) -> str:
-    """Return what the check finds wrong with `actual`; "" where it finds nothing.
+    """Return why the check refuses `actual`; "" if it accepts them.
 
-    It is shown copies, see `shown_values`, and has a share of the time of `TaskModule.check`.
+    It gets copies, see `shown_values`, and a share of the time of `TaskModule.check`.
 
     Raises:
         TaskInvalidError: as `TaskModule.check`.

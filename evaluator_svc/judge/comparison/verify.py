@@ -60,7 +60,7 @@ class OutputCheck:
     """All slots hold the same bytes."""
     element_count: int
     values: CallValues | None = None
-    """Of the timed call that it is of; None: inputs were as drawn."""
+    """Input values of the timed call; None: inputs were as drawn."""
     allowed_counts: tuple[int, ...] = ()
     """Elements of each slot that may differ: whole numbers that rounding or equal values decide.
     Empty: none."""

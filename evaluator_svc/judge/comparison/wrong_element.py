@@ -21,13 +21,13 @@ def element_text(name: str, shape: tuple[int, ...], index: int) -> str:
 def values_text(
     actual: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance, index: int
 ) -> str:
-    """Return what was expected and what came, with the error that is allowed where one is.
+    """Return the expected and the actual value in words, with the allowed error if there is one.
 
     Args:
-        actual: Flat.
-        expected: Likewise many elements.
-        tolerance: Of this output.
-        index: Flat, of the element.
+        actual: The output, flat.
+        expected: The expected output, with as many elements.
+        tolerance: The output's tolerance.
+        index: Flat index of the element.
     """
     place = torch.tensor([index], device=expected.tensor.device)
     asked = computable(expected.tensor.reshape(-1)[place]).item()

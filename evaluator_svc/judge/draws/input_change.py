@@ -17,11 +17,11 @@ from evaluator_svc.judge.tensors.equal_parts import EqualParts, both_places
 from evaluator_svc.judge.tensors.structure import structures
 
 _SHARE: Final = 64
-"""Of a tensor's elements one in so many is replaced…"""
+"""One in so many elements of a tensor is replaced."""
 _RUN: Final = 32
-"""…in runs of so many neighbours."""
+"""Neighbours that are replaced together."""
 _FEW: Final = 16
-"""Elements that are replaced where only a few are."""
+"""Elements that are replaced if only a few are."""
 _MOST: Final = 1 << 22
 """Elements that are replaced in any tensor, or pairs of equal ones; their places take memory,
 too."""

@@ -46,9 +46,9 @@ from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry_native import _core as native
 
 _CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
-"""Tells the seed of a change from that of the inputs…"""
+"""Distinguishes the seed of a change from the seed of the inputs."""
 _CALL_STREAM: Final = 0x6A09_E667_F3BC_C909
-"""…and what makes them those of a call."""
+"""Distinguishes the seed that turns inputs into those of a timed call."""
 
 
 class SharedDraw:

@@ -118,4 +118,4 @@ _FUSED: Final[Mapping[str, Callable[[Sequence[tuple[int, ...]]], int]]] = {
 }
 """Operators that torch's counter misses on some devices."""
 
-_WITH_FLOPS: Final = PRODUCTS.union(_FUSED)
+_WITH_FLOPS: Final = PRODUCTS.union(_FUSED, ["_scaled_mm"])

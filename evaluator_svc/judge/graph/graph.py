@@ -40,7 +40,7 @@ def graph_of(
     """
     names = _node_names(program, tensors)
     with _exporting():  # sizes that depend on values show here
-        return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
+        return tuple(_node(node, names) for node in program.graph.nodes)
 
 
 def operands(node: GraphNode) -> list[str]:
@@ -57,7 +57,11 @@ def export_program(model: nn.Module, values: Sequence[Any]) -> torch.export.Expo
     """
     with _exporting(), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return torch.export.export(model, tuple(values))
+        program = torch.export.export(model, tuple(values))
+    # What gradients are taken of, or a branch: its inputs may be constants there.
+    if any(node.op == "get_attr" for node in program.graph.nodes):
+        raise TaskInvalidError("torch.export: a part of the reference is a graph of its own")
+    return program
 
 
 @contextmanager

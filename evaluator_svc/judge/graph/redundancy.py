@@ -18,6 +18,7 @@ from torch import fx, nn
 
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.operators import operator_name
 from evaluator_svc.messages.products import PRODUCTS
 
@@ -340,6 +341,7 @@ def _passes_sum(node: fx.Node) -> bool:
 def _is_same(one: torch.Tensor, two: torch.Tensor, scale: float) -> bool:
     if one.shape != two.shape:
         return False
+    one, two = computable(one), computable(two)
     if bool(((one == two) | (one.isnan() & two.isnan())).all()):
         return True
     return math.isfinite(scale) and bool((one.float() - two.float()).abs().max() <= _SAME * scale)

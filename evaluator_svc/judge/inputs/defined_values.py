@@ -1,12 +1,10 @@
-"""Which unusual values a reference gives numbers on, found once for each workload.
+"""What unusual values can be, as far as a reference gives numbers on them.
 
 They are tried and made in `judge/unusual_values`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from kernel_foundry.domain.admission import Distribution
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +52,8 @@ class ExtremeRows:
     has_single: bool = True
     """Whether some keep one element alone, or all but one."""
     unread: tuple[Unread, ...] = ()
+    of_columns: bool = False
+    """Whether columns of masks are meant, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +73,20 @@ class FarRows:
     exponent: int = 0
     """Binary logarithm of what some are multiplied by besides: the reference gives the same
     multiple of every output."""
+    of_columns: bool = False
+    """Whether columns are meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallSlices:
     """What may be small as a whole."""
 
-    of_inputs: bool
+    inputs: frozenset[int]
+    """Inputs that may, by index."""
+    has_all: bool
+    """Whether these are all that could be."""
     of_variances: bool
+    """Whether there are variances."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,26 +99,3 @@ class Marks:
     """Whether some rows hold none of them."""
     has_whole: bool
     """Whether some rows are one of them throughout."""
-
-
-@dataclass(slots=True, kw_only=True)
-class DefinedValues:
-    """All of them; None until `unusual_values/distributions.py` has found out."""
-
-    extreme_rows: ExtremeRows | None = None
-    far_rows: FarRows | None = None
-    places: Places | None = None
-    negated_rows: bool | None = None
-    """Whether rows may be those of another input, negated."""
-    level_inputs: frozenset[int] | None = None
-    """Inputs, by index, that may have rows of one value."""
-    small_slices: SmallSlices | None = None
-    marks: Marks | None = None
-    changed_alone: dict[Distribution, tuple[int, ...]] = field(default_factory=dict)
-    """Inputs, by index, of which each changes alone, as not all can together."""
-    zero_weights: bool = False
-    """Whether elements of parameters may be zero."""
-    spare_bits: int | None = None
-    """Bits of their type that large integers leave; None: as many as `whole_numbers.py` says."""
-    least_step: int | None = None
-    """The least of powers and shifts; None: they stay as they are."""

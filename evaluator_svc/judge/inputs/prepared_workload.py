@@ -5,13 +5,13 @@ What stays the same over all evaluations of a task.
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 
-from evaluator_svc.judge.inputs.defined_values import DefinedValues
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.output_formats import output_roundings
 from evaluator_svc.judge.inputs.parameters import (
@@ -22,7 +22,6 @@ from evaluator_svc.judge.inputs.parameters import (
     parameter_rules,
 )
 from evaluator_svc.judge.inputs.telling_mantissas import with_telling_mantissas
-from evaluator_svc.judge.inputs.weight_part import WeightPart
 from evaluator_svc.judge.memory.layout import lay_out
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.flop_count import FlopCount
@@ -38,9 +37,12 @@ from evaluator_svc.judge.tensors.structure import structures, zeros_lie_alike
 from evaluator_svc.judge.tensors.tensor_parts import all_finite
 from evaluator_svc.messages.draw import OUTPUT_SLOTS
 from evaluator_svc.sizes.memory_needs import WorkloadSizes, full_need
-from kernel_foundry.domain.admission import Distribution, TensorRole
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 KEPT_SHARE = 0.5
 """A workload is large when judging it with every copy needs more of the memory."""
@@ -51,9 +53,9 @@ PREPARATION_SEED = 7
 """Any seed will do: the sets drawn from it decide shapes, never a verdict."""
 
 _LIGHT_BYTES = 1 << 26
-"""Most inputs, parameters and outputs of a workload that one thread is enough for…"""
+"""Most bytes of inputs, parameters and outputs of a workload for which one thread is enough."""
 _LIGHT_FLOPS = 1 << 27
-"""…and most operations of its products."""
+"""Most operations of the products of such a workload."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +100,7 @@ class PreparedWorkload:
             outputs = sample.run()
         self.module.rounding = narrowest(computed.dtypes)
         self.module.output_dtypes = tuple(output.dtype for output in outputs)
-        counted = flops.get_flop_counts().get("Global", {})
-        self.product_flops = {str(packet): count for packet, count in counted.items()}
+        self.product_flops = dict(flops.of_operators)
         """Floating-point operations of products, by the names of their operators."""
         self.traits = ReferenceTraits(computed)
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
@@ -113,7 +114,7 @@ class PreparedWorkload:
         self.sizes = self._sizes(peak.bytes)
         self.is_light = (
             self.sizes.set_bytes <= _LIGHT_BYTES
-            and flops.get_total_flops() <= _LIGHT_FLOPS
+            and flops.of_operators.total() <= _LIGHT_FLOPS
             and not self.traits.has_uncounted_products
         )
         """Whether a thread alone runs the reference and compares with it in a few milliseconds."""
@@ -121,19 +122,8 @@ class PreparedWorkload:
         self.lean_slots, self.lean_size_bytes = lay_out(self.tensors, output_slots=1)
         self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
         """Whether admission does without copies."""
-        self.large_sign: float | None = None
-        """Which sign large inputs get. None, as the next two, until `distributions.py` has found
-        out."""
-        self.any_integer_sign: bool | None = None
-        """Whether large integers have both signs."""
-        self.any_weight_sign: bool | None = None
-        """Whether unusual parameters have both signs."""
-        self.far_sizes = dict[Distribution, bool]()
-        """Whether inputs may be that huge or tiny, as far as `far_sizes.py` has found out."""
-        self.lasting_weights: tuple[WeightPart, ...] | None = None
-        """By which the reference remembers; None until `lasting_weights.py` has found out."""
-        self.defined = DefinedValues()
-        """Which rows of unusual values the reference gives numbers on."""
+        self._answers = dict[object, Any]()
+        """What `once` was asked for."""
         self.redrawn: tuple[str, ...] | None = None
         """The type with which each input and parameter is redrawn before a timed call; None until
         `call_inputs.py` has found out."""
@@ -141,6 +131,19 @@ class PreparedWorkload:
         """Share of each output's whole numbers that rounding decides; None until
         `rounded_codes.py` has found out."""
         self._exact_seconds: list[float] = []
+
+    def once(
+        self,
+        find: "Callable[Concatenate[PreparedWorkload, P], T]",
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return what `find` gives of the workload and the arguments, found at the first call."""
+        key = (find, args, tuple(kwargs.items()))
+        if key not in self._answers:
+            self._answers[key] = find(self, *args, **kwargs)
+        answer: T = self._answers[key]
+        return answer
 
     def input_set(self, seed: int, *, is_telling: bool = False, in_place: bool = False) -> InputSet:
         """Return inputs and parameters drawn from `seed`.

@@ -12,11 +12,11 @@ import torch
 _GATES: Final = 4
 """Most parts of a vector: a recurrent layer has its gates one after the other."""
 _LATCH: Final = 32.0
-"""Weight of a unit on itself beyond which it keeps its sign, whatever comes in…"""
+"""Weight of a unit on itself with which it keeps its sign, whatever comes in."""
 _WHOLE: Final = 1.0
-"""…or, where nothing bounds it, its value."""
+"""Weight of a unit on itself with which it keeps its value, if nothing bounds that."""
 _SHIFTS: Final = (6.0, -6.0)
-"""What opens or closes a gate: 400 steps later a third is left."""
+"""Biases that open or close a gate: after 400 steps a third of the state is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

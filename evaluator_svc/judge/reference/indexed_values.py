@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
-from torch.utils._pytree import tree_any
+from torch.utils._pytree import tree_any, tree_leaves
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from evaluator_svc.judge.reference.operators import OperatorMode, given_arguments, operator_name
 
@@ -24,9 +25,12 @@ PLACING: Final = frozenset({
 """Names of operators that may name places of values."""
 
 ALONE: Final = ("argmax", "argmin")
-"""Those of them that give nothing but indices…"""
+"""Those of them that return only indices."""
 BESIDE: Final = ("kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk")
-"""…and those that give values before them. Others name places of a part of an axis."""
+"""Those that return values, then indices. Others return places in a part of an axis."""
+
+_INTO_ARGUMENTS: Final = ("_cummax_helper", "_cummin_helper")
+"""Those that write values and indices into their second and third argument."""
 
 _MOVES: Final = frozenset({"_to_copy", "clone", "flip", "gather", "index", "index_select", "roll"})
 """Operators that move indices, beside those that give views."""
@@ -73,6 +77,14 @@ class IndexLog(OperatorMode):
         self._known: dict[int, _Indices] = {}
         """By the identity of tensors."""
         self._has_places = False
+        self._following: Any = WeakTensorKeyDictionary()
+        """Tensors that indices have a part in."""
+        self._all_follow = False
+        """Whether an index became a Python number: nobody sees where it goes."""
+
+    def follows_indices(self, output: torch.Tensor) -> bool:
+        """Return whether an output of the reference is indices, or was computed from some."""
+        return self._all_follow or output in self._following
 
     def of(self, output: torch.Tensor) -> IndexedValues | None:
         """Return what an output of the reference looks up; None: it holds other numbers."""
@@ -83,12 +95,33 @@ class IndexLog(OperatorMode):
         """Run the operator and note what its indices, if it gives any, look up."""
         result = func(*args, **kwargs)
         name = operator_name(func)
+        self._follow(func, name, args, kwargs, result)
         if name in PLACING:
             self._note_indices(func, name, args, kwargs, result)
             self._has_places = True
         elif args and id(args[0]) in self._known:
             self._note_moved(func, name, args, kwargs, result)
         return result
+
+    def _follow(
+        self, func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        given = tree_leaves((args, kwargs))
+        if any(isinstance(t, torch.Tensor) and t in self._following for t in given):
+            self._all_follow |= name == "_local_scalar_dense"
+            found = tree_leaves((result, args[:1] if func._schema.is_mutable else ()))
+            # What is written into a view is in what it is a view of.
+            found += [t._base for t in found if isinstance(t, torch.Tensor) and t._base is not None]
+        elif name in _INTO_ARGUMENTS:
+            found = list(args[2:3])
+        elif name in PLACING:
+            # Values come before indices; one tensor alone holds values.
+            found = [result] if name in ALONE else _beside_values(result)
+        else:
+            return
+        for tensor in found:
+            if isinstance(tensor, torch.Tensor):
+                self._following[tensor] = True
 
     def _note_indices(
         self, func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
@@ -142,6 +175,10 @@ class IndexLog(OperatorMode):
             versions=(indices._version, looked_at._version),
             looked_up=looked_up,
         )
+
+
+def _beside_values(result: Any) -> list[Any]:
+    return list(result[1:]) if isinstance(result, tuple) else []
 
 
 def _starts(shape: torch.Size, axis: int, indices: torch.Tensor) -> torch.Tensor:

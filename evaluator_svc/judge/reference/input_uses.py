@@ -30,11 +30,11 @@ _POWERS: Final = ("float_power", "pow")
 _LEAST_POWER: Final = -2
 """Of floats; a whole number has none below zero."""
 _FURTHER_POWERS: Final = 3
-"""Beyond the largest that is drawn."""
+"""Powers that are tried beyond the largest one that is drawn."""
 _CLASSES: Final = ("eq", "ne")
-"""Operators that ask for one value…"""
+"""Operators that compare for equality."""
 _ORDERS: Final = ("ge", "gt", "le", "lt")
-"""…and that compare in order, with places too."""
+"""Operators that compare by order, also with places."""
 _PLACED: Final = ("bucketize", "searchsorted")
 """Operators that say between which of many numbers each one lies."""
 _LOSS: Final = "nll_loss"
@@ -44,15 +44,15 @@ _BOUNDED: Final = (
     *_CLASSES, *_ORDERS, "celu", "clamp", "clamp_max", "clamp_min", "hardshrink", "hardtanh",
     "histc", "huber_loss", "smooth_l1_loss", "softplus", "softshrink", "threshold",
 )  # fmt: skip
-"""Operators that compare with numbers which are arguments of theirs…"""
+"""Operators that compare with numbers among their arguments."""
 _BOUNDS: Final = (
     "beta", "delta", "lambd", "max", "max_val", "min", "min_val", "other", "threshold",
 )  # fmt: skip
-"""…by these names…"""
+"""Names of these arguments."""
 _OWN_BOUNDS: Final = {"hardsigmoid": 3.0, "hardswish": 3.0}
-"""…and those that have one of their own."""
+"""Operators that compare with a fixed number, and that number."""
 _LEAST_BOUND: Final = 1e-6
-"""What is smaller keeps a division from zero."""
+"""A smaller number only keeps a divisor from zero."""
 _SIGNED: Final = ("arctan2", "atan2", "copysign", "signbit")
 """Operators that ask for the sign of zero."""
 _WRITING: Final = frozenset({
@@ -82,7 +82,7 @@ class InputUses:
     places: frozenset[int]
     """Those that say where something is, how much of it, or of which class."""
     ignored: Mapping[int, int]
-    """Which label of a loss's classes says that there is none."""
+    """Which label of a loss's classes, or which place of a table, says that there is none."""
     lengths: Mapping[int, int]
     """How long a row is of which they say how much there is."""
     overwriting: frozenset[int]
@@ -205,6 +205,9 @@ class InputTrace(OperatorMode):
         if _LOSS in name:
             self._places |= sources["target"]
             self._ignored |= dict.fromkeys(sources["target"], given["ignore_index"])
+        padded, padding = self._own_of(given.get("indices")), given.get("padding_idx")
+        if padded is not None and isinstance(padding, int) and padding >= 0:
+            self._ignored[padded] = padding
         if name in _CLASSES and not all(sources[side] for side in ("self", "other")):
             self._places |= every
         if name in _ORDERS:

@@ -19,10 +19,15 @@ _MOVES: Final = frozenset({
 """Operators that make a new tensor of values that were there before."""
 
 _AXES: Final = frozenset({"axis", "dim", "dims"})
-"""Names of arguments of operators that work along an axis, such as sums and softmax…"""
+"""Argument names of operators that work along an axis, such as sums and softmax."""
 MATRIX_PRODUCTS: Final = ("mm", "mv", "dot", "conv")
-"""…and parts of the names of products of matrices and convolutions. The operators of an exported
-graph, before torch takes them apart, are in `messages/products.py`."""
+"""Parts of the names of matrix products and convolutions. The operators of an exported graph,
+before torch takes them apart, are in `messages/products.py`."""
+_SUMMING: Final = (*MATRIX_PRODUCTS, "avg_pool")
+"""Parts of the names of operators that add elements up without an argument for the axis."""
+_SAME_PLACES: Final = frozenset({"_to_copy", "alias", "detach"})
+"""Operators that compute nothing and leave each element where it is. A view of another shape may
+bring two elements of one input together: `x[:, None] - x`."""
 
 
 def operator_name(func: Any) -> str:
@@ -49,6 +54,11 @@ class OperatorMode(TorchDispatchMode, abc.ABC):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing compiles under such a mode, and what keeps the compiler out would import it."""
+        return False
 
     def __torch_dispatch__(
         self,
@@ -78,12 +88,15 @@ class OperatorLog(OperatorMode):
         """The same of those whose results are each made of many elements: products, sums."""
         self.is_across = False
         """Whether one of these went along the first axis of a tensor of several."""
+        self.is_pointwise = True
+        """Whether each element of a result is made of one element of each operand at most."""
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and look at what it made anew."""
         result = func(*args, **kwargs)
         name = operator_name(func)
         self.operators[name] += 1
+        self.is_pointwise &= torch.Tag.pointwise in func.tags or name in _SAME_PLACES
         if rounds(func, args):
             self.combinations[name] += _combines(func, name)
             self.is_across |= _goes_across(given_arguments(func, args, kwargs), name)
@@ -92,9 +105,9 @@ class OperatorLog(OperatorMode):
 
 
 def _combines(func: Any, name: str) -> bool:
-    """Return whether elements of a result are made of many: along an axis, or in a product."""
+    """Return whether elements of a result are made of many: along an axis, or by their sum."""
     arguments = {argument.name for argument in func._schema.arguments}
-    return not _AXES.isdisjoint(arguments) or any(part in name for part in MATRIX_PRODUCTS)
+    return not _AXES.isdisjoint(arguments) or any(part in name for part in _SUMMING)
 
 
 def _goes_across(given: Mapping[str, Any], name: str) -> bool:

@@ -14,9 +14,9 @@ from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 SUBTRACTING: Final = frozenset({
     "sub", "rsub", "_cdist_forward", "_euclidean_dist", "_pdist_forward",
 })  # fmt: skip
-"""Names of operators that subtract…"""
+"""Names of operators that subtract."""
 COMPARING: Final = frozenset({"eq", "ge", "gt", "le", "lt", "ne"})
-"""…and that compare."""
+"""Names of operators that compare."""
 
 
 class SelfDifferences(OperatorMode):
@@ -30,9 +30,9 @@ class SelfDifferences(OperatorMode):
         super().__init__()
         self._indices = {_place(tensor): index for index, tensor in enumerate(inputs)}
         self.found = set[int]()
-        """Indices of the inputs that are subtracted from themselves…"""
+        """Indices of the inputs that are subtracted from themselves."""
         self.compared = set[int]()
-        """…and of those that are compared with themselves."""
+        """Indices of the inputs that are compared with themselves."""
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator and look at what it subtracts."""

@@ -41,13 +41,13 @@ _CONSTRUCTION_SEED: Final = 20_260_101
 """Weights are drawn anew for every evaluation; this one only makes loading reproducible."""
 
 _CHECK_SECONDS: Final = 10.0
-"""What one call of a task's check may take: a verdict makes a few."""
+"""Longest call of a task's check; a verdict makes a few."""
 
 _CHECK_BYTES: Final = 1 << 30
-"""Host memory that it may take…"""
+"""Host memory that a check may always take."""
 
 _CHECK_COPIES: Final = 8
-"""…or so many copies of the tensors that it is shown, where that is more."""
+"""A check may also take as much as so many copies of the tensors that it gets."""
 
 _counter = itertools.count()
 

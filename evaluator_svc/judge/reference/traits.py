@@ -17,11 +17,11 @@ _SIZING = (
 """Parts of the names of operators that take a tensor's values for sizes, or that fault on some."""
 
 _ROUNDS = 8
-"""Runs of one operator from which on a reference may be an iteration…"""
+"""Fewest runs of one operator that may be an iteration."""
 _COMBINED_ROUNDS = 2
-"""…and runs of one each of whose results is made of many elements, as a sum's are…"""
+"""Fewest runs if each result combines many elements, as a sum does."""
 _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
-"""…and parts of the names of operators that are one themselves."""
+"""Parts of the names of operators that iterate themselves."""
 
 _RECURRENT = ("gru", "lstm", "rnn")
 """Parts of the names of operators that go through a sequence."""
@@ -29,15 +29,15 @@ _RECURRENT = ("gru", "lstm", "rnn")
 _ROW_PRODUCTS = frozenset({"cumprod", "prod"})
 """Operators that multiply many elements."""
 _SCANS = frozenset({"cumsum", "logcumsumexp", *_ROW_PRODUCTS})
-"""Operators of which some multiply many elements, or add up their logarithms…"""
+"""Operators that go along an axis; some multiply its elements, or add up their logarithms."""
 _MULTIPLYING = ("addcmul", "mul", "mul_")
-"""…and those that do so in a loop."""
+"""Operators that multiply many elements when run in a loop."""
 
 _ORDERING = ("max", "median", "min", "sort", "kthvalue", "topk")
 """Parts of the names of operators that put values in order."""
 _DIVIDING = (
-    "corr", "cosine", "cov", "div", "log", "norm", "pow", "reciprocal", "rsqrt", "sqrt", "std",
-    "var",
+    "corr", "cosine", "cov", "div", "entropy", "log", "norm", "pow", "reciprocal", "rsqrt", "sqrt",
+    "std", "var",
 )  # fmt: skip
 """Parts of the names of operators that give no number for some values, or large ones."""
 
@@ -96,6 +96,11 @@ class ReferenceTraits:
     def combines(self) -> bool:
         """Whether elements of any result are made of many."""
         return any(self._log.combinations.values())
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether elements of results are made of one element of each input, and go nowhere."""
+        return self._log.is_pointwise
 
     @property
     def combines_by_order(self) -> bool:

@@ -12,13 +12,20 @@ _CHUNK_ELEMENTS: Final = {"cpu": 1 << 17, "cuda": 1 << 24}
 hold."""
 
 
-def relative_errors(actual: torch.Tensor, exact: torch.Tensor) -> Iterator[torch.Tensor]:
+def relative_errors(
+    actual: torch.Tensor, exact: torch.Tensor, scale: torch.Tensor | None = None
+) -> Iterator[torch.Tensor]:
     """Yield the errors in float64 chunks of lines.
 
     NaN and infinities count nothing where both have them, and 1 where `actual` alone has.
+
+    Args:
+        actual: What is looked at.
+        exact: What it should be.
+        scale: As `group_scale(exact)` gives it, where that is known.
     """
     groups = groups_of(tuple(exact.shape))
-    scale, row = group_scale(exact).double(), 0
+    scale, row = (group_scale(exact) if scale is None else scale).double(), 0
     size = _CHUNK_ELEMENTS[exact.device.type]
     lines = (row_chunks(groups.lines(tensor), size) for tensor in (actual, exact))
     parts = zip(*lines, strict=True)

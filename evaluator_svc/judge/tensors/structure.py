@@ -1,7 +1,7 @@
-"""What binds the elements of a tensor to each other, so that a kernel may rely on it.
+"""The structure of a tensor: properties that its elements have together, so kernels may rely on it.
 
 Order, symmetry, rows that sum to one, equal halves, labels: a reference's inputs promise these,
-where size and sign of ordinary values are an accident. Tensors are changed in
+whereas size and sign of ordinary values are an accident. Tensors are changed in
 `judge/unusual_values` and `draws/input_change.py`.
 """
 
@@ -15,16 +15,16 @@ from evaluator_svc.judge.reference.formats import FLOAT8, computable
 from evaluator_svc.judge.tensors.equal_parts import equal_parts
 
 _LEAST_SORTED: Final = 8
-"""Fewest elements in order that are no accident…"""
+"""Elements in order that are no accident: fewest of a row on its own."""
 _LEAST_WIDTH: Final = 3
-"""…and fewest of each row, where so many rows are in order that it is as unlikely."""
+"""Fewest of each row if so many rows are in order that an accident is as unlikely."""
 _SHARE_ERROR: Final = {torch.float32: 2e-3, torch.float64: 2e-3}
-"""How far from one the sum of a row of shares is: rounding, and what telling mantissas move."""
+"""Most that the sum of a row of shares may differ from one, by rounding and telling mantissas."""
 _SHARE_ERROR_16_BIT: Final = 3e-2
 
 
 def structures(tensor: torch.Tensor) -> frozenset[str]:
-    """Return the names of what binds a tensor's elements; nothing for most tensors."""
+    """Return the names of a tensor's structures; most tensors have none."""
     if not tensor.numel():
         return frozenset()
     tensor = computable(tensor)
@@ -148,11 +148,20 @@ def _is_permutation(tensor: torch.Tensor) -> bool:
 
 def is_whole(tensor: torch.Tensor) -> bool:
     """Return whether a tensor of floats holds whole numbers or infinities alone: labels, masks."""
-    if not tensor.is_floating_point() or not bool(tensor.any()):
+    if not tensor.is_floating_point():
         return False
-    # Floats of 8 bits have no rounding of their own.
-    flat = (tensor.float() if tensor.element_size() == 1 else tensor).reshape(-1)
-    return all(bool((part == part.round()).all()) for part in (flat[:_LEAST_SORTED], flat))
+    flat = computable(tensor).reshape(-1)
+    return bool(flat.any()) and all(
+        bool((part == part.round()).all()) for part in (flat[:_LEAST_SORTED], flat)
+    )
+
+
+def holds_classes(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor of floats holds zeros and ones alone, as labels of two classes do."""
+    if not tensor.is_floating_point():
+        return False
+    flat = computable(tensor).reshape(-1)
+    return all(bool(((part == 0) | (part == 1)).all()) for part in (flat[:_LEAST_SORTED], flat))
 
 
 def sums_to_one(tensor: torch.Tensor) -> bool:

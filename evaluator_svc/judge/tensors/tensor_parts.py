@@ -72,6 +72,31 @@ def by_row(
     return result.reshape(tensor.shape)
 
 
+def by_lines(
+    tensor: torch.Tensor,
+    change: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    of_columns: bool,
+) -> torch.Tensor:
+    """Return a tensor whose rows were changed; or its columns, and half of its samples as wholes.
+
+    A column is all that has one place on the last axis, a sample all that has one on the first.
+    One of two axes has columns alone, and one of a single axis stays then.
+    """
+    if not of_columns:
+        return change(tensor)
+    if tensor.ndim < 2:
+        return tensor
+    result = tensor.clone(memory_format=torch.contiguous_format)
+    count = len(tensor) // 2 if tensor.ndim > 2 else 0
+    if count:
+        samples = result[:count].view(count, -1)
+        samples.copy_(change(samples))
+    columns = result[count:].view(-1, tensor.shape[-1])
+    columns.copy_(change(columns.T).T)
+    return result
+
+
 def rows_of(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor of elements as `(rows, width)`; short rows are taken together."""
     width = tensor.shape[-1] if tensor.ndim else 1

@@ -7,16 +7,17 @@ alike, or in another order: where the reference compares them with each other, s
 """
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.structure import points_one_way, structures
 from evaluator_svc.judge.tensors.tensor_parts import BLOCK_ELEMENTS, generator_of_stream
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
 
 _LEAST_LENGTH: Final = 8
 """Fewest places of a row that is moved."""
@@ -32,9 +33,7 @@ _STREAM: Final = 0x1B87_3593_CC9E_2D51
 """Tells these draws from those of the inputs."""
 
 
-def with_alike_inputs(
-    prepared: PreparedWorkload, input_set: InputSet, is_defined: Callable[[InputSet], bool]
-) -> InputSet:
+def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set in which inputs of one type and row shape have the values of the first of them.
 
     Of one that is compared with itself, every second row has those of another.
@@ -42,28 +41,22 @@ def with_alike_inputs(
     Of others that have as many rows of another length, half of the rows have a stretch of its in
     common. The set itself where there are no two such inputs. Integers stay within the range that
     a tensor has, and so does what is never negative; a tensor that would lose its structure stays.
-
-    Args:
-        prepared: The workload.
-        input_set: Ordinary inputs of it.
-        is_defined: Says whether the reference gives numbers on a set.
     """
-    defined = prepared.defined
-    if defined.negated_rows is None:
-        ordinary = prepared.shared_set(PREPARATION_SEED)
-        defined.negated_rows = is_defined(_with_alike(prepared, ordinary, has_negated=True))
-    return _with_alike(prepared, input_set, has_negated=defined.negated_rows)
+    return _with_alike(prepared, input_set, has_negated=prepared.once(_takes_negated))
+
+
+def _takes_negated(prepared: PreparedWorkload) -> bool:
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+    return is_defined(prepared, _with_alike(prepared, ordinary, has_negated=True))
 
 
 def _with_alike(prepared: PreparedWorkload, input_set: InputSet, *, has_negated: bool) -> InputSet:
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
     sources, inputs = dict[object, torch.Tensor](), list(input_set.inputs)
     longer = dict[object, torch.Tensor]()
-    for index, (name, tensor) in enumerate(
-        zip(input_set.arguments.names, input_set.inputs, strict=True)
-    ):
-        if name in constants or fixed[index] or not _has_rows(tensor) or points_one_way(tensor):
+    for index in free_inputs(prepared, input_set):
+        tensor = inputs[index]
+        if not _has_rows(tensor) or points_one_way(tensor):
             continue
         if index in prepared.self_comparisons and len(tensor) >= _LEAST_ROWS:
             inputs[index] = _with_alike_rows(tensor, generator)

@@ -43,11 +43,12 @@ _MIXED_SHARE: Final = 0.25
 _LEADERS: Final = 16
 """Elements of a row that are the largest in half of the rows of MAGNITUDES."""
 _STRETCHES: Final = 16
-"""Parts of a row in order, each of which has distances of its own in MAGNITUDES…"""
+"""Parts of an ordered row, each with distances of its own size in MAGNITUDES."""
 _JITTER: Final = 2
-"""…and the most that a single one's exponent differs from those of its stretch."""
+"""Largest difference between the exponents of a single distance and of its part of the row."""
 _LEAST_UNITS: Final = 2.0
-"""Least distance there, in units of the largest value's last place: what differs stays so."""
+"""Least distance there, in units of the largest value's last place, so that different values stay
+different."""
 _OUTLIER_EXPONENTS: Final = {
     torch.float16: (3.0, 6.0),
     torch.float8_e4m3fn: (1.0, 3.0),
@@ -306,8 +307,8 @@ def _leaders(width: int, drawn: torch.Tensor) -> tuple[torch.Tensor, torch.Tenso
 def _uneven(tensor: torch.Tensor) -> torch.Tensor:
     """Return rows in the same order between the same ends, with distances of mixed magnitudes.
 
-    Most of the distance lies in a few stretches: the ends do not show where a value belongs
-    of a row, nor by following a slope.
+    Most of the distance lies in a few stretches. So where a value lies in its row cannot be told
+    from the row's ends, nor by following a slope.
     """
     rows = computable(tensor).reshape(-1, tensor.shape[-1]).double()
     if not bool(rows.isfinite().all()):

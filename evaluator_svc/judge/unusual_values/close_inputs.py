@@ -10,6 +10,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.tensors.structure import keeps_structure
@@ -26,13 +27,10 @@ def with_close_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
     elements from each other. Zeros stay, what is in a range stays there, and so does a tensor that
     would lose its structure.
     """
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
     kinds = dict[object, list[int]]()
-    for index, (name, tensor) in enumerate(
-        zip(input_set.arguments.names, input_set.inputs, strict=True)
-    ):
-        is_free = name not in constants and not fixed[index] and tensor.dtype in _CLOSENESS
-        if is_free and tensor.ndim and tensor.numel():
+    for index in free_inputs(prepared, input_set):
+        tensor = input_set.inputs[index]
+        if tensor.dtype in _CLOSENESS and tensor.ndim and tensor.numel():
             kinds.setdefault((tensor.dtype, tensor.shape[-1]), []).append(index)
     inputs = list(input_set.inputs)
     for places in kinds.values():

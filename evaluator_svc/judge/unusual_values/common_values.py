@@ -9,6 +9,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
@@ -18,6 +19,8 @@ from evaluator_svc.judge.tensors.tensor_parts import generator_of, random_signs
 _SHARE: Final = 0.125
 """Of the elements, for each other tensor that lends some."""
 _MOST_LENDERS: Final = 3
+_MOST_CHANNELS: Final = 8
+"""Places of an axis along which elements may be equal, as the colours of a grey pixel are."""
 _NEIGHBOURS: Final = 0.25
 """Of these elements: next to the other tensor's, above or below."""
 
@@ -27,13 +30,10 @@ def with_common_values(prepared: PreparedWorkload, input_set: InputSet) -> Input
 
     Each from the place of the other tensor that lies along the same axes, or from any place.
     """
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
     inputs = list(input_set.inputs)
-    for index, (name, tensor) in enumerate(
-        zip(input_set.arguments.names, input_set.inputs, strict=True)
-    ):
-        is_free = tensor.is_floating_point() and tensor.dtype not in FLOAT8 and tensor.numel()
-        if name in constants or fixed[index] or not is_free:
+    for index in free_inputs(prepared, input_set):
+        tensor = inputs[index]
+        if not tensor.is_floating_point() or tensor.dtype in FLOAT8 or not tensor.numel():
             continue
         others = [
             other
@@ -44,10 +44,25 @@ def with_common_values(prepared: PreparedWorkload, input_set: InputSet) -> Input
             )
             if other.dtype == tensor.dtype and other.numel() > 1
         ]
-        changed = _with_elements(tensor, others[:_MOST_LENDERS]) if others else tensor
+        changed = _with_elements(_with_equal_channels(tensor), others[:_MOST_LENDERS])
         if keeps_structure(tensor, changed):
             inputs[index] = changed
     return input_set.with_inputs(inputs)
+
+
+def _with_equal_channels(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with elements equal along short axes: all in some places, two in others."""
+    generator, device, result = generator_of(tensor), tensor.device, tensor
+    for axis, size in enumerate(tensor.shape):
+        if not 1 < size <= _MOST_CHANNELS:
+            continue
+        shape = [1 if a == axis else length for a, length in enumerate(tensor.shape)]
+        drawn = torch.rand(shape, generator=generator, device=device)
+        first = result.narrow(axis, 0, 1).expand(tensor.shape)
+        result = torch.where(drawn < _SHARE, first, result)
+        is_second = torch.arange(size, device=device).view(-1, *(1 for _ in shape[axis + 1 :])) == 1
+        result = torch.where(is_second & (drawn > 1.0 - _SHARE), first, result)
+    return result
 
 
 def _with_elements(tensor: torch.Tensor, others: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -5,7 +5,7 @@ A mask that is the same in every draw, such as a triangle, keeps its rows, in an
 What a mask leaves out is NaN, as padding may be, where the reference does not look at it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,9 @@ from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.structure import structures, sums_to_one
-from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
+from evaluator_svc.judge.tensors.tensor_parts import by_lines, generator_of_stream
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
+from evaluator_svc.judge.unusual_values.unusual_places import may_be_an_accident
 
 _SHARE: Final = 8
 """One row, or label, in so many is of each kind."""
@@ -25,11 +27,11 @@ _SOFT_SHARE: Final = 0.5
 _LEAST_ROWS: Final = 4
 _FIRST: Final = 8
 _RUNS: Final = 4
-"""Kinds of runs in a mask: of zeros or ones, at the beginning or at the end…"""
+"""Kinds of runs in a mask: of zeros or ones, at the beginning or at the end."""
 _ONE_KEPT, _ONE_LEFT_OUT = 4, 5
-"""…and of rows of which one element differs from all others."""
+"""Numbers of the kinds of rows in which one element differs from all others."""
 _STREAM: Final = 0x38B3_4AE5_A1E3_8B93
-"""Tells these draws from those of the inputs."""
+"""Distinguishes the seed of these draws from the seed of the inputs."""
 
 
 _WIDEST_FIRST: Final = tuple(
@@ -38,27 +40,27 @@ _WIDEST_FIRST: Final = tuple(
     for has_full in (True, False)
     for has_empty in (True, False)
 )
-_IsDefined = Callable[[InputSet], bool]
 
 
-def extreme_rows(prepared: PreparedWorkload, is_defined: _IsDefined) -> ExtremeRows:
+def extreme_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> ExtremeRows:
     """Return the rows that the reference gives numbers on; the last try where it does on none.
 
     Args:
         prepared: The workload.
-        is_defined: Says whether the reference gives numbers on a set.
+        of_columns: Whether columns of masks are asked for.
     """
     ordinary = prepared.shared_set(PREPARATION_SEED)
+    widest_first = [replace(rows, of_columns=of_columns) for rows in _WIDEST_FIRST]
 
     def is_taken(rows: ExtremeRows) -> bool:
         changed = with_extreme_rows(prepared, ordinary, rows)
-        return changed is not ordinary and is_defined(changed)
+        return changed is not ordinary and is_defined(prepared, changed)
 
-    if with_extreme_rows(prepared, ordinary, _WIDEST_FIRST[0]) is ordinary:
-        return _WIDEST_FIRST[-1]
-    rows = next(filter(is_taken, _WIDEST_FIRST), None)
-    if rows is None:
-        return _WIDEST_FIRST[-1]
+    if with_extreme_rows(prepared, ordinary, widest_first[0]) is ordinary:
+        return widest_first[-1]
+    rows = next(filter(is_taken, widest_first), None)
+    if rows is None or of_columns:
+        return rows or widest_first[-1]
     pairs = (u for u in _pairs(ordinary) if not prepared.fixed_inputs[u.mask])
     unread = tuple(u for u in pairs if is_taken(replace(rows, unread=(u,))))
     every = replace(rows, unread=unread)
@@ -101,23 +103,29 @@ def with_extreme_rows(
         if name in constants or not tensor.numel() or tensor.dtype in FLOAT8:
             continue
         if fixed[index]:
-            inputs[index] = _in_other_rows(tensor, generator)
+            is_moved = not rows.of_columns
+            inputs[index] = _in_other_rows(tensor, generator) if is_moved else tensor
             continue
         is_soft = uses is not None and index in uses.soft and tensor.is_floating_point()
+        is_soft &= not rows.of_columns
         if is_soft:
             changed = _with_soft_labels(tensor, generator)
-        elif _is_mask(tensor):
+        elif _is_mask(tensor) and index not in prepared.input_uses.ignored:
             changed = _with_whole_rows(tensor, generator, rows)
         elif _is_added(tensor):
             kept = _with_whole_rows(tensor == 0, generator, rows)
             changed = _biases(kept, tensor, generator)
+        elif rows.of_columns:
+            changed = tensor
         elif tensor.is_floating_point():
             changed = _with_single_shares(tensor, generator)
         else:
             changed = _with_ignored(prepared, index, tensor, generator)
-        # Biases take the place of zeros that were added, and shares that of labels.
-        is_free = _is_added(tensor) or is_soft
-        bound = structures(tensor) - {"labels"} if is_free else structures(tensor)
+        bound = structures(tensor)
+        if _is_added(tensor) or is_soft:
+            bound -= {"labels"}  # biases take the place of zeros that were added, shares theirs
+        elif index in prepared.input_uses.ignored and may_be_an_accident(tensor):
+            bound -= {"permutation"}
         if changed is not tensor and bound <= structures(changed):
             inputs[index] = changed
     for unread in rows.unread:
@@ -147,20 +155,45 @@ def _biases(kept: torch.Tensor, tensor: torch.Tensor, generator: torch.Generator
 
 def _is_mask(tensor: torch.Tensor) -> bool:
     """Return whether a tensor holds zeros and ones, and not as many in each row."""
-    if tensor.ndim < 2:
+    if not tensor.ndim:
         return False
     flat = tensor.reshape(-1)
     # A few elements tell most tensors at once.
     if not all(bool(((part == 0) | (part == 1)).all()) for part in (flat[:_FIRST], flat)):
         return False
-    counts = tensor.count_nonzero(-1)
+    counts = _pieces(tensor).count_nonzero(-1)
     return bool((counts != counts.reshape(-1)[0]).any())
+
+
+def _pieces(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor, of one axis as rows of some length."""
+    if tensor.ndim > 1:
+        return tensor
+    width = len(tensor) // _LEAST_ROWS
+    return tensor[: _LEAST_ROWS * width].reshape(_LEAST_ROWS, width)
 
 
 def _with_whole_rows(
     tensor: torch.Tensor, generator: torch.Generator, extremes: ExtremeRows
 ) -> torch.Tensor:
-    """Return a mask with rows of one value, and with runs at the ends of half of the others."""
+    """Return a mask with rows of one value, and with runs at the ends of half of the others.
+
+    Or with such columns; of one axis, pieces of it are rows.
+    """
+    if tensor.ndim == 1 and not extremes.of_columns:
+        pieces = _pieces(tensor)
+        changed = _with_extreme_lines(pieces, generator, extremes).reshape(-1)
+        return torch.cat((changed, tensor[pieces.numel() :]))
+    return by_lines(
+        tensor,
+        lambda lines: _with_extreme_lines(lines, generator, extremes),
+        of_columns=extremes.of_columns,
+    )
+
+
+def _with_extreme_lines(
+    tensor: torch.Tensor, generator: torch.Generator, extremes: ExtremeRows
+) -> torch.Tensor:
     full, empty = _chosen_rows(tensor, generator)
     result = tensor.clone(memory_format=torch.contiguous_format)
     rows = result.view(-1, tensor.shape[-1])

@@ -9,15 +9,22 @@ where it looks for the least.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.inputs.defined_values import FarRows
+from evaluator_svc.judge.inputs.free_inputs import with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.tensors.structure import keeps_structure
-from evaluator_svc.judge.tensors.tensor_parts import by_row, generator_of
+from evaluator_svc.judge.tensors.tensor_parts import by_lines, by_row, generator_of
+from evaluator_svc.judge.unusual_values.defined_results import (
+    has_no_nan,
+    is_defined,
+    is_well_defined,
+)
 from evaluator_svc.judge.unusual_values.far_sizes import has_no_size
 
 _BANDS: Final = {
@@ -33,56 +40,42 @@ _FARTHER: Final = {100: 116, 24: 40}
 and of the farthest values, of which the reference is asked: beyond what a kernel may have for
 infinity, such as -1e30, where values are only put in order; else squares are still numbers."""
 _KINDS: Final = 8
-"""Kinds of rows: three with infinity, three that are large, others as they are…"""
+"""Kinds of rows. The first three have infinity, the next three are large, the others unchanged."""
 _INFINITE: Final = 3
+"""Number of kinds with infinity."""
 _LARGE: Final = 6
-"""…but for the first of these, which may be infinite throughout."""
+"""First kind that stays unchanged; its rows may be infinite throughout."""
 _MOST_INFINITE: Final = 0.75
 """Most of a row that is minus infinity: what a mask leaves of the rest should not be nothing."""
 
 
-_IsDefined = Callable[[InputSet], bool]
-
-
 def with_far_rows(prepared: PreparedWorkload, input_set: InputSet, rows: FarRows) -> InputSet:
     """Return a set with such rows; itself where no input has any."""
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
-    named = zip(input_set.arguments.names, input_set.inputs, fixed, strict=True)
-    inputs = [
-        tensor if name in constants or is_fixed else _with_rows(tensor, index, rows)
-        for index, (name, tensor, is_fixed) in enumerate(named)
-    ]
-    return input_set.with_inputs(inputs)
+    return with_free_inputs(prepared, input_set, partial(_with_rows, rows=rows))
 
 
-def far_rows(
-    prepared: PreparedWorkload,
-    is_defined: _IsDefined,
-    is_well_defined: _IsDefined,
-    has_no_nan: _IsDefined,
-) -> FarRows:
+def far_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> FarRows:
     """Return the rows that the reference gives numbers on, of all inputs if it can be.
 
     Args:
         prepared: The workload.
-        is_defined: Says whether the reference gives numbers on a set…
-        is_well_defined: …and whether these are more than rounding errors.
-        has_no_nan: Says whether it gives numbers or infinities.
+        of_columns: Whether columns are asked for.
     """
     ordinary = prepared.shared_set(PREPARATION_SEED)
     floats = [i for i, tensor in enumerate(ordinary.inputs) if tensor.dtype in _BANDS]
 
-    def is_taken(rows: FarRows, *, well: bool = False, asked: _IsDefined = is_defined) -> bool:
+    def is_taken(
+        rows: FarRows, asked: Callable[[PreparedWorkload, InputSet], bool] = is_defined
+    ) -> bool:
         changed = with_far_rows(prepared, ordinary, rows)
-        asked = is_well_defined if well else asked
-        return changed is not ordinary and asked(changed)
+        return changed is not ordinary and asked(prepared, changed)
 
-    found = FarRows()
+    plain = found = FarRows(of_columns=of_columns)
     for any_sign in (True, False):
         signed = replace(found, any_sign=any_sign)
 
         def has_large(chosen: frozenset[int], rows: FarRows = signed) -> bool:
-            return is_taken(replace(rows, large=chosen), well=True)
+            return is_taken(replace(rows, large=chosen), is_well_defined)
 
         large = defined_inputs(floats, has_large)
         if large:
@@ -90,7 +83,7 @@ def far_rows(
             break
     for exponent, tried in _FARTHER.items() if found.large and prepared.traits.orders else ():
         farther = replace(found, exponent=exponent)
-        if _has_no_size(prepared, tried) and is_taken(farther, well=True):
+        if _has_no_size(prepared, tried) and is_taken(farther, is_well_defined):
             found = farther
             break
     if prepared.traits.has_matrix_products:
@@ -99,12 +92,12 @@ def far_rows(
         base = replace(found, has_endless=True, is_above=prepared.traits.looks_for_least)
 
         def is_endless(chosen: frozenset[int]) -> bool:
-            return is_taken(replace(base, infinite=chosen), asked=has_no_nan)
+            return is_taken(replace(base, infinite=chosen), has_no_nan)
 
         endless = defined_inputs(floats, is_endless)
         if endless:
             return replace(base, infinite=endless)
-    infinite = defined_inputs(floats, lambda chosen: is_taken(FarRows(infinite=chosen)))
+    infinite = defined_inputs(floats, lambda chosen: is_taken(replace(plain, infinite=chosen)))
     both = replace(found, infinite=infinite)
     return both if infinite and (not found.large or is_taken(both)) else found
 
@@ -130,7 +123,7 @@ def defined_inputs(
     return alone if len(alone) < 2 or is_taken(alone) else frozenset({min(alone)})
 
 
-def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
+def _with_rows(index: int, tensor: torch.Tensor, *, rows: FarRows) -> torch.Tensor:
     is_infinite, is_large = index in rows.infinite, index in rows.large
     if not (is_infinite or is_large) or tensor.dtype not in _BANDS or not tensor.numel():
         return tensor
@@ -159,7 +152,7 @@ def _with_rows(tensor: torch.Tensor, index: int, rows: FarRows) -> torch.Tensor:
             result = torch.where(is_set, torch.inf if rows.is_above else -torch.inf, result)
         return result
 
-    far = by_row(tensor, moved)
+    far = by_lines(tensor, lambda lines: by_row(lines, moved), of_columns=rows.of_columns)
     return far if keeps_structure(tensor, far) else tensor
 
 

@@ -35,11 +35,12 @@ def with_far_sizes(
     if prepared.traits.combines or not input_set.inputs:
         return input_set
     exponents = _EXPONENTS[distribution]
-    if distribution not in prepared.far_sizes:
-        prepared.far_sizes[distribution] = has_no_size(prepared, exponents)
-    return (
-        _scaled(prepared, input_set, exponents) if prepared.far_sizes[distribution] else input_set
-    )
+    is_taken = prepared.once(_may_be_of, distribution)
+    return _scaled(prepared, input_set, exponents) if is_taken else input_set
+
+
+def _may_be_of(prepared: PreparedWorkload, distribution: Distribution) -> bool:
+    return has_no_size(prepared, _EXPONENTS[distribution])
 
 
 def has_no_size(prepared: PreparedWorkload, exponents: Mapping[torch.dtype, int]) -> bool:

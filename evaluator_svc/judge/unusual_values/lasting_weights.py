@@ -28,11 +28,11 @@ _SHARE: Final = 8
 _REACH: Final = 16
 """Places behind the early ones where they show at least in float64: a window ends sooner."""
 _VISIBLE: Final = 1e-2
-"""Least difference that shows, in units of the root mean square…"""
+"""Least difference of an element that counts as visible, in units of the root mean square."""
 _VISIBLE_SHARE: Final = 1 / 16
-"""…in so many of the late elements."""
+"""Share of the late elements in which the difference has to be visible."""
 _MOST_ERROR: Final = 1e-4
-"""Most that the reference's own rounding moves any element there, in the same units."""
+"""Largest rounding error of the reference in any of them, in the same units."""
 _MOST_TRIALS: Final = 32
 """Parts that are tried."""
 _FORMATS: Final = (torch.float32, torch.float64)
@@ -50,12 +50,10 @@ class _Begun:
 
 def with_lasting_weights(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set with parameters by which the reference remembers; itself where none are."""
-    if prepared.lasting_weights is None:
-        prepared.lasting_weights = _found(prepared)
-    if not prepared.lasting_weights:
+    parts, state = prepared.once(_found), dict(input_set.state)
+    if not parts:
         return input_set
-    state = dict(input_set.state)
-    for part in prepared.lasting_weights:
+    for part in parts:
         state[part.path] = part.changed(state[part.path])
     return input_set.with_values(input_set.inputs, state)
 

@@ -1,51 +1,59 @@
-"""Rows of one value each, as padding and plain pictures are, whose variance is rounding alone.
+"""Rows of one value each, like padding and plain pictures, whose variance is only rounding error.
 
-A kernel that takes it for mean of squares less square of mean gets less than zero there, and NaN
-from its root. How near such a kernel comes elsewhere is for other draws to tell: here the order of
-a sum decides over the digits, so candidates are held to numbers alone.
+A kernel that computes variance as mean of squares less square of mean gets a negative number there,
+and NaN from its root. The order of a sum decides the digits here, so any finite result passes;
+other draws check how accurate such a kernel is.
 """
 
 from functools import partial
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
+from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.tensor_parts import LARGE_FACTOR, root_mean_square
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
+from evaluator_svc.judge.unusual_values.far_rows import defined_inputs
 from evaluator_svc.judge.unusual_values.slices import with_slices
 
 
-def with_level_slices(
-    prepared: PreparedWorkload,
-    input_set: InputSet,
-    chosen: frozenset[int],
-    *,
-    has_powers: bool = False,
+def with_level_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    """Return a set with slices of one value in some inputs; itself where none has any."""
+    if not prepared.traits.divides_sums:
+        return input_set
+    return _with_levels(prepared, input_set, prepared.once(_level_inputs), has_powers=False)
+
+
+def _level_inputs(prepared: PreparedWorkload) -> frozenset[int]:
+    """Return the inputs that may have such slices, by index."""
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+
+    def is_taken(chosen: frozenset[int]) -> bool:
+        # Where nothing is rounded: else a number may be what rounding left of none.
+        changed = _with_levels(prepared, ordinary, chosen, has_powers=True)
+        return changed is not ordinary and is_defined(prepared, changed)
+
+    floats = (i for i, tensor in enumerate(ordinary.inputs) if _has_levels(tensor))
+    return defined_inputs(floats, is_taken)
+
+
+def _with_levels(
+    prepared: PreparedWorkload, input_set: InputSet, chosen: frozenset[int], *, has_powers: bool
 ) -> InputSet:
-    """Return a set with slices of one value in some inputs; itself where none has any.
+    """Return slices of one value, or of powers of two, whose sums and squares round nothing."""
+    is_across = prepared.traits.is_across(input_set.seed)
 
-    Args:
-        prepared: The workload.
-        input_set: Ordinary inputs of it.
-        chosen: Inputs, by index.
-        has_powers: Whether these values are powers of two, whose sums and squares round nothing.
-    """
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
-    named = zip(input_set.arguments.names, input_set.inputs, fixed, strict=True)
-    inputs = [
-        tensor
-        if index not in chosen or name in constants or is_fixed
-        else _level(
-            tensor, has_powers=has_powers, is_across=prepared.traits.is_across(input_set.seed)
-        )
-        for index, (name, tensor, is_fixed) in enumerate(named)
-    ]
-    return input_set.with_inputs(inputs)
+    def level(index: int, tensor: torch.Tensor) -> torch.Tensor:
+        if index not in chosen:
+            return tensor
+        return _level(tensor, has_powers=has_powers, is_across=is_across)
+
+    return with_free_inputs(prepared, input_set, level)
 
 
-def has_levels(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor may have such slices: of floats of 16 bits and more."""
+def _has_levels(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() and tensor.dtype not in FLOAT8 and tensor.ndim > 1
 
 

@@ -4,16 +4,18 @@ Draws hold them never, or once in a row: a kernel that leaves the comparison out
 The numbers are those of the reference's own operators (`reference/input_uses.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.inputs.defined_values import Marks
+from evaluator_svc.judge.inputs.free_inputs import free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.tensors.structure import structures
 from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
 from evaluator_svc.judge.unusual_values.unusual_places import may_be_an_accident, may_be_places
 
 _SHARE: Final = 0.125
@@ -28,25 +30,27 @@ _STREAM: Final = 0x5BE0_CD19_137E_2179
 _NO_MARKS: Final = Marks(numbers={}, has_none=False, has_whole=False)
 
 
-def find_marks(prepared: PreparedWorkload, is_defined: Callable[[InputSet], bool]) -> Marks:
-    """Return the numbers, and the kinds of rows, that the reference gives results on.
+def with_marks(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    """Return a set with such numbers; itself where there are none."""
+    if not any(map(may_be_places, input_set.inputs)):
+        return input_set
+    return _with_marks(prepared, input_set, prepared.once(_marks))
 
-    Args:
-        prepared: The workload.
-        is_defined: Whether the reference gives numbers.
-    """
+
+def _marks(prepared: PreparedWorkload) -> Marks:
+    """Return the numbers, and the kinds of rows, that the reference gives results on."""
     if prepared.traits.sizes_by_values:
         return _NO_MARKS
     ordinary = prepared.shared_set(PREPARATION_SEED)
     every = dict(_numbers(prepared, ordinary))
     for has_none, has_whole in ((True, True), (True, False), (False, False)):
         marks = Marks(numbers=every, has_none=has_none, has_whole=has_whole)
-        if every and is_defined(with_marks(prepared, ordinary, marks)):
+        if every and is_defined(prepared, _with_marks(prepared, ordinary, marks)):
             return marks
 
     def is_taken(index: int, number: int) -> bool:
         alone = Marks(numbers={index: (number,)}, has_none=False, has_whole=False)
-        return is_defined(with_marks(prepared, ordinary, alone))
+        return is_defined(prepared, _with_marks(prepared, ordinary, alone))
 
     taken = {i: tuple(n for n in every[i] if is_taken(i, n)) for i in every}
     marks = Marks(
@@ -54,12 +58,13 @@ def find_marks(prepared: PreparedWorkload, is_defined: Callable[[InputSet], bool
         has_none=False,
         has_whole=False,
     )
-    is_together = bool(marks.numbers) and is_defined(with_marks(prepared, ordinary, marks))
+    is_together = bool(marks.numbers) and is_defined(
+        prepared, _with_marks(prepared, ordinary, marks)
+    )
     return marks if is_together else _NO_MARKS
 
 
-def with_marks(prepared: PreparedWorkload, input_set: InputSet, marks: Marks) -> InputSet:
-    """Return a set with such numbers; itself where there are none."""
+def _with_marks(prepared: PreparedWorkload, input_set: InputSet, marks: Marks) -> InputSet:
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     inputs = list(input_set.inputs)
     for index, numbers in marks.numbers.items():
@@ -72,11 +77,9 @@ def _numbers(
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield the inputs that may hold marks, by index, with these."""
     uses: Mapping[int, frozenset[int]] = prepared.input_uses.marks
-    constants = prepared.task.constants
-    for index, name in enumerate(ordinary.arguments.names):
+    for index in free_inputs(prepared, ordinary):
         tensor = ordinary.inputs[index]
-        is_length = index in prepared.input_uses.lengths
-        if index not in uses or is_length or name in constants or prepared.fixed_inputs[index]:
+        if index not in uses or index in prepared.input_uses.lengths:
             continue
         if not may_be_places(tensor) or not tensor.numel() or not _is_free(tensor):
             continue

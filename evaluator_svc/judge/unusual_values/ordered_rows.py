@@ -10,6 +10,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
@@ -39,21 +40,19 @@ def with_ordered_rows(prepared: PreparedWorkload, input_set: InputSet) -> InputS
     Inputs with a structure stay, and so do masks, places that are written to and lengths. The set
     itself where nothing else is there.
     """
-    constants, fixed, uses = prepared.task.constants, prepared.fixed_inputs, prepared.input_uses
-    inputs = list(input_set.inputs)
-    for index, (name, tensor) in enumerate(
-        zip(input_set.arguments.names, input_set.inputs, strict=True)
-    ):
+    uses = prepared.input_uses
+
+    def ordered(index: int, tensor: torch.Tensor) -> torch.Tensor:
         is_bound = index in uses.overwriting or index in uses.lengths or index in uses.steps
-        if name in constants or fixed[index] or is_bound or not _is_free(tensor):
-            continue
+        if is_bound or not _is_free(tensor):
+            return tensor
         # Of the shape: digits that are added up are to be in runs together.
         seed = input_set.seed ^ hash(tuple(tensor.shape))
         generator = generator_of_stream(_STREAM, seed, prepared.module.device)
         count = max(_MOST // max(tensor[0].numel(), 1), 1)
-        ordered = _ordered(tensor[:count], generator)
-        inputs[index] = torch.cat((ordered, tensor[count:])) if count < len(tensor) else ordered
-    return input_set.with_inputs(inputs)
+        return torch.cat((_ordered(tensor[:count], generator), tensor[count:]))
+
+    return with_free_inputs(prepared, input_set, ordered)
 
 
 def _is_free(tensor: torch.Tensor) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.tensors.structure import structures
@@ -26,17 +27,15 @@ def with_other_steps(
 ) -> InputSet:
     """Return a set with such numbers; itself where there are none, or `least` is None."""
     steps = {} if least is None else prepared.input_uses.steps
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
-    inputs = list(input_set.inputs)
-    for index, (lowest, most) in steps.items():
-        tensor = inputs[index]
-        is_kept = input_set.arguments.names[index] in constants or fixed[index]
-        if is_kept or not tensor.numel() or structures(tensor):
-            continue
-        shape, device = tensor.shape, tensor.device
-        first = max(least or 0, lowest)
+
+    def other(index: int, tensor: torch.Tensor) -> torch.Tensor:
+        if index not in steps or not tensor.numel() or structures(tensor):
+            return tensor
+        lowest, most = steps[index]
+        first, shape, device = max(least or 0, lowest), tensor.shape, tensor.device
         drawn = torch.randint(first, most + 1, shape, generator=generator, device=device)
         is_other = torch.rand(shape, generator=generator, device=device) < _SHARE
-        inputs[index] = torch.where(is_other, drawn.to(tensor.dtype), tensor)
-    return input_set.with_inputs(inputs)
+        return torch.where(is_other, drawn.to(tensor.dtype), tensor)
+
+    return with_free_inputs(prepared, input_set, other)

@@ -5,12 +5,15 @@ so that a kernel may leave it out or add it elsewhere. Inputs become small only 
 do not: a product of small values is small, and its rounding no matter.
 """
 
+import operator
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.inputs.defined_values import SmallSlices
+from evaluator_svc.judge.inputs.free_inputs import free_inputs, with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.tensors.tensor_parts import (
@@ -18,6 +21,8 @@ from evaluator_svc.judge.tensors.tensor_parts import (
     generator_of_stream,
     root_mean_square,
 )
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
+from evaluator_svc.judge.unusual_values.far_rows import defined_inputs
 from evaluator_svc.judge.unusual_values.slices import with_slices
 from kernel_foundry.errors import TaskInvalidError
 
@@ -29,29 +34,38 @@ _LEAST_EXPONENT: Final = {
 }
 """Binary logarithm of the smallest factor: squares of squares are still numbers, and float16 keeps
 its bits."""
+_LEAST_ALONE: Final = {
+    torch.float16: -6.0,
+    torch.bfloat16: -40.0,
+    torch.float32: -40.0,
+    torch.float64: -40.0,
+}
+"""Binary logarithm of the smallest factor where other inputs stay as they are: under a root, 1e-8
+is to count beside what is small."""
 _TRIED_FACTOR: Final = 2.0**-4
-"""Of a set of small inputs whose results are looked at…"""
+"""Factor of the small inputs on which the reference is tried."""
 _KEPT_SHARE: Final = 0.5
-"""…and what is left at least of the size of one."""
+"""Share of its size that a result must keep there at least."""
 _ZERO_SHARE: Final = 0.125
-"""Of variances: those of channels that never fire."""
+"""Share of variances that are zero, as those of channels that never fire."""
 _STREAM: Final = 0x2F0B_4472_51D6_8CA7
 """Tells these draws from those of the inputs."""
 
 
-def with_small_slices(
-    prepared: PreparedWorkload, input_set: InputSet, slices: SmallSlices
-) -> InputSet:
+def with_small_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set with small slices of inputs, or small variances; itself where none has any."""
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
-    inputs = list(input_set.inputs)
-    for index, (name, tensor) in enumerate(zip(input_set.arguments.names, inputs, strict=True)):
-        least = _LEAST_EXPONENT.get(tensor.dtype)
-        if slices.of_inputs and least is not None and name not in constants and not fixed[index]:
-            small = partial(_small, least=least)
-            is_across = prepared.traits.is_across(input_set.seed)
-            inputs[index] = with_slices(tensor, small, is_across=is_across)
-    changed = input_set.with_inputs(inputs)
+    if not prepared.traits.divides:
+        return input_set
+    slices = prepared.once(_small_slices)
+    is_across = prepared.traits.is_across(input_set.seed)
+
+    def small(index: int, tensor: torch.Tensor) -> torch.Tensor:
+        if index not in slices.inputs:
+            return tensor
+        least = _LEAST_EXPONENT[tensor.dtype] if slices.has_all else _LEAST_ALONE[tensor.dtype]
+        return with_slices(tensor, partial(_small, least=least), is_across=is_across)
+
+    changed = with_free_inputs(prepared, input_set, small)
     if not slices.of_variances:
         return changed
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
@@ -63,25 +77,48 @@ def with_small_slices(
     return changed.with_values(changed.inputs, state)
 
 
-def small_slices(prepared: PreparedWorkload) -> SmallSlices:
+def _small_slices(prepared: PreparedWorkload) -> SmallSlices:
     """Return what may be small: inputs whose results keep their size, variances if there are any.
 
-    Of inputs a set is tried that is smaller as a whole.
+    A set is tried in which all inputs are smaller as a whole, or one of them is.
     """
-    has_variances = any(rule.is_free and rule.keeps_sign for rule in prepared.rules)
     ordinary = prepared.shared_set(PREPARATION_SEED)
-    smaller = [
-        by_block(tensor, lambda values: values * _TRIED_FACTOR)
-        if tensor.dtype in _LEAST_EXPONENT and not prepared.fixed_inputs[index]
-        else tensor
-        for index, tensor in enumerate(ordinary.inputs)
-    ]
-    try:
-        pairs = list(zip(ordinary.own(), ordinary.with_inputs(smaller).own(), strict=True))
-    except TaskInvalidError:
-        pairs = []
-    of_inputs = any(_keeps_size(one, other) for one, other in pairs)
-    return SmallSlices(of_inputs=of_inputs, of_variances=has_variances)
+    floats = frozenset(
+        index
+        for index in free_inputs(prepared, ordinary)
+        if ordinary.inputs[index].dtype in _LEAST_EXPONENT
+    )
+
+    def is_taken(chosen: frozenset[int]) -> bool:
+        smaller = _scaled(ordinary, dict.fromkeys(chosen, _TRIED_FACTOR))
+        try:
+            pairs = list(zip(ordinary.own(), smaller.own(), strict=True))
+        except TaskInvalidError:
+            return False
+        return any(_keeps_size(one, other) for one, other in pairs)
+
+    inputs = defined_inputs(floats, is_taken)
+    if inputs != floats and not is_defined(prepared, _scaled_least(ordinary, inputs)):
+        inputs = frozenset()
+    return SmallSlices(
+        inputs=inputs,
+        has_all=inputs == floats,
+        of_variances=any(rule.is_free and rule.keeps_sign for rule in prepared.rules),
+    )
+
+
+def _scaled(input_set: InputSet, factors: Mapping[int, float]) -> InputSet:
+    return input_set.with_inputs(
+        [
+            by_block(tensor, partial(operator.mul, factors[index])) if index in factors else tensor
+            for index, tensor in enumerate(input_set.inputs)
+        ]
+    )
+
+
+def _scaled_least(input_set: InputSet, chosen: frozenset[int]) -> InputSet:
+    least = {index: 2.0 ** _LEAST_ALONE[input_set.inputs[index].dtype] for index in chosen}
+    return _scaled(input_set, least)
 
 
 def _keeps_size(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -4,63 +4,63 @@ What a kernel may take for a place, a length or a class stays: what the referenc
 one (`reference/input_uses.py`), offsets in order, masks of two or three values.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.free_inputs import free_inputs, with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.integer_overflows import IntegerOverflows
 from evaluator_svc.judge.tensors.structure import is_whole, structures
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
 from evaluator_svc.judge.unusual_values.other_steps import LEAST_STEPS, with_other_steps
 from evaluator_svc.judge.unusual_values.whole_numbers import large_integers, with_fractions
 
 _SPARE_BITS: Final = (0, 1)
-"""Of integers as large as their type holds, and of those whose difference it holds."""
+"""Spare bits of integers that fill their type, and of those whose difference fits into it."""
 _CODES: Final = 256
-"""So many values or fewer may be classes; more are numbers, whatever they look up in the end…"""
+"""Most different values of a tensor of classes; with more they are numbers, whatever they look
+up."""
 _MASKS: Final = 3
-"""…and so many are the values of masks and signs."""
-
-
-def find_integers(prepared: PreparedWorkload, is_defined: Callable[[InputSet], bool]) -> None:
-    """Find out which integers the reference gives numbers on, and note it in `prepared`.
-
-    Args:
-        prepared: The workload.
-        is_defined: Says whether the reference gives numbers on a set.
-    """
-    ordinary, defined = prepared.shared_set(PREPARATION_SEED), prepared.defined
-    signed = with_large_integers(prepared, ordinary, any_sign=True)
-    any_sign = prepared.any_integer_sign = signed is not ordinary and is_defined(signed)
-    for spare_bits in _SPARE_BITS if prepared.traits.is_whole else ():
-        large = with_large_integers(prepared, ordinary, any_sign=any_sign, spare_bits=spare_bits)
-        with IntegerOverflows() as overflows:
-            is_taken = large is not ordinary and is_defined(large)
-        if is_taken and not overflows.found:
-            defined.spare_bits = spare_bits
-            break
-    for least in LEAST_STEPS if prepared.input_uses.steps else ():
-        other = with_other_steps(prepared, ordinary, least)
-        if other is not ordinary and is_defined(other):
-            defined.least_step = least
-            break
+"""Most different values of a mask or of signs."""
 
 
 def with_unusual_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
-    """Return a set with larger numbers, other powers and other shifts, as was found out."""
-    larger = with_large_integers(
-        prepared,
-        input_set,
-        any_sign=bool(prepared.any_integer_sign),
-        spare_bits=prepared.defined.spare_bits,
-    )
-    return with_other_steps(prepared, larger, prepared.defined.least_step)
+    """Return a set with larger numbers, other powers and other shifts that the reference takes."""
+    any_sign, spare_bits = prepared.once(_any_sign), prepared.once(_spare_bits)
+    larger = _with_large(prepared, input_set, any_sign=any_sign, spare_bits=spare_bits)
+    return with_other_steps(prepared, larger, prepared.once(_least_step))
 
 
-def with_large_integers(
+def _any_sign(prepared: PreparedWorkload) -> bool:
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+    signed = _with_large(prepared, ordinary, any_sign=True)
+    return signed is not ordinary and is_defined(prepared, signed)
+
+
+def _spare_bits(prepared: PreparedWorkload) -> int | None:
+    ordinary, any_sign = prepared.shared_set(PREPARATION_SEED), prepared.once(_any_sign)
+    for spare_bits in _SPARE_BITS if prepared.traits.is_whole else ():
+        large = _with_large(prepared, ordinary, any_sign=any_sign, spare_bits=spare_bits)
+        with IntegerOverflows() as overflows:
+            is_taken = large is not ordinary and is_defined(prepared, large)
+        if is_taken and not overflows.found:
+            return spare_bits
+    return None
+
+
+def _least_step(prepared: PreparedWorkload) -> int | None:
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+    for least in LEAST_STEPS if prepared.input_uses.steps else ():
+        other = with_other_steps(prepared, ordinary, least)
+        if other is not ordinary and is_defined(prepared, other):
+            return least
+    return None
+
+
+def _with_large(
     prepared: PreparedWorkload,
     input_set: InputSet,
     *,
@@ -80,19 +80,15 @@ def with_large_integers(
     """
     if prepared.traits.sizes_by_values:
         return input_set
-    constants = prepared.task.constants
-    names, fixed = input_set.arguments.names, prepared.fixed_inputs
-    inputs = [
-        tensor
-        if name in constants or is_fixed or not _is_number(prepared, index, tensor)
-        else _larger(tensor, any_sign=any_sign, spare_bits=spare_bits)
-        for index, (name, tensor, is_fixed) in enumerate(
-            zip(names, input_set.inputs, fixed, strict=True)
-        )
-    ]
-    larger = input_set.with_inputs(inputs)
-    is_accepted = larger is input_set or prepared.takes(inputs, input_set.state)
-    return larger if is_accepted else input_set
+
+    def larger(index: int, tensor: torch.Tensor) -> torch.Tensor:
+        if not _is_number(prepared, index, tensor):
+            return tensor
+        return _larger(tensor, any_sign=any_sign, spare_bits=spare_bits)
+
+    changed = with_free_inputs(prepared, input_set, larger)
+    is_accepted = changed is input_set or prepared.takes(changed.inputs, input_set.state)
+    return changed if is_accepted else input_set
 
 
 def unvaried_numbers(prepared: PreparedWorkload, *, is_tried: bool) -> tuple[str, ...]:
@@ -104,14 +100,11 @@ def unvaried_numbers(prepared: PreparedWorkload, *, is_tried: bool) -> tuple[str
         prepared: The workload.
         is_tried: Whether candidates are tried on larger numbers of others.
     """
-    sample, constants = prepared.shared_set(PREPARATION_SEED), prepared.task.constants
-    named = zip(sample.arguments.names, sample.inputs, prepared.fixed_inputs, strict=True)
+    sample = prepared.shared_set(PREPARATION_SEED)
     return tuple(
-        name
-        for index, (name, tensor, is_fixed) in enumerate(named)
-        if name not in constants
-        and not is_fixed
-        and _has_whole_sizes(tensor)
+        sample.arguments.names[index]
+        for index in free_inputs(prepared, sample)
+        if _has_whole_sizes(tensor := sample.inputs[index])
         and _is_free(prepared, index)
         and not (is_tried and _is_number(prepared, index, tensor))
         and _larger(tensor, any_sign=False) is not tensor

@@ -1,4 +1,4 @@
-"""Places, lengths and offsets that no draw has: nearly all alike, none, one, or all.
+"""Places, lengths, offsets and times that no draw has: nearly all alike, none, one, or all.
 
 What lies behind a row's end is NaN, as memory that nobody wrote may be, where the reference does
 not look at it. Places are taken from those of the draw, along the longest axis and alike in all
@@ -6,13 +6,14 @@ inputs that are as long, so that what belongs together stays together. Which inp
 in `reference/input_uses.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.inputs.defined_values import Places, UnreadTail
+from evaluator_svc.judge.inputs.free_inputs import free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
@@ -23,14 +24,15 @@ from evaluator_svc.judge.tensors.structure import (
     structures,
 )
 from evaluator_svc.judge.tensors.tensor_parts import generator_of_stream
+from evaluator_svc.judge.unusual_values.defined_results import is_defined
 
 _LEAST_PLACES: Final = 4
 _NEIGHBOURS: Final = 8
-"""So many neighbours are alike…"""
+"""So many neighbours are alike, except those that are the one common place."""
 _SHARE: Final = 0.6
-"""…but for this share of all, which is one place."""
+"""Share of all places that are the one common place."""
 _TABLE_SHARE: Final = 0.25
-"""Of places that are from the whole table."""
+"""Share of places that are drawn from the whole table."""
 _ACCIDENTS: Final = 3
 """Fewer equal ones than this, expected of numbers drawn one by one, may well be none."""
 _SHORT_LENGTHS: Final = ((0, 1), (0,), (1,))
@@ -39,17 +41,19 @@ _STREAM: Final = 0x1F83_D9AB_FB41_BD6B
 """Tells these draws from those of the inputs."""
 
 
-def find_places(prepared: PreparedWorkload, is_defined: Callable[[InputSet], bool]) -> Places:
-    """Return the places and lengths that the reference gives numbers on.
+def with_unusual_places(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    """Return a set with such places; itself where no input is one."""
+    if not any(map(may_be_places, input_set.inputs)):
+        return input_set
+    return _with_places(prepared, input_set, prepared.once(_places))
 
-    Args:
-        prepared: The workload.
-        is_defined: Says whether the reference gives numbers on a set.
-    """
+
+def _places(prepared: PreparedWorkload) -> Places:
+    """Return the places and lengths that the reference gives numbers on."""
     ordinary = prepared.shared_set(PREPARATION_SEED)
 
     def is_taken(places: Places) -> bool:
-        return is_defined(with_unusual_places(prepared, ordinary, places))
+        return is_defined(prepared, _with_places(prepared, ordinary, places))
 
     has_lengths = bool(prepared.input_uses.lengths) and not prepared.traits.sizes_by_values
     tried = [Places(short_lengths=short) for short in _SHORT_LENGTHS if has_lengths]
@@ -64,28 +68,26 @@ def find_places(prepared: PreparedWorkload, is_defined: Callable[[InputSet], boo
     return replace(found, unread_tails=tails, has_whole_tables=has_whole_tables)
 
 
-def with_unusual_places(
-    prepared: PreparedWorkload, input_set: InputSet, places: Places
-) -> InputSet:
-    """Return a set with such places; itself where no input is one."""
+def _with_places(prepared: PreparedWorkload, input_set: InputSet, places: Places) -> InputSet:
     uses = prepared.input_uses
-    constants, fixed = prepared.task.constants, prepared.fixed_inputs
     generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     inputs, maps = list(input_set.inputs), dict[int, torch.Tensor]()
-    for index, (name, tensor) in enumerate(
-        zip(input_set.arguments.names, input_set.inputs, strict=True)
-    ):
-        is_place = index in uses.places and index not in uses.overwriting
-        is_kept = name in constants or fixed[index] or not may_be_places(tensor)
-        if is_kept or not is_place or max(tensor.shape, default=0) < _LEAST_PLACES:
+    for index in free_inputs(prepared, input_set):
+        tensor = inputs[index]
+        is_long = max(tensor.shape, default=0) >= _LEAST_PLACES
+        if index in uses.overwriting or not (is_long and may_be_places(tensor)):
             continue
         bound = structures(tensor) - {"symmetric"}
+        if index not in uses.places and "rising" not in bound:
+            continue  # what rises may number pieces of a row, also where it is only compared
         if index in uses.lengths:
             inputs[index] = _other_lengths(
                 tensor, uses.lengths[index], places.short_lengths, generator
             )
         elif "rising" in bound and bound <= {"rising", "permutation"}:
-            inputs[index] = _uneven_offsets(tensor, generator)
+            is_distinct = index not in uses.places and bool((tensor.diff(dim=-1) > 0).all())
+            uneven = _uneven_times if is_distinct else _uneven_offsets
+            inputs[index] = uneven(tensor, generator)
         elif not bound or (bound == {"permutation"} and may_be_an_accident(tensor)):
             axis = max(range(tensor.ndim), key=lambda a: tensor.shape[a])
             size = tensor.shape[axis]
@@ -187,6 +189,23 @@ def _uneven_offsets(tensor: torch.Tensor, generator: torch.Generator) -> torch.T
     places = places.sort().values
     places[0], places[-1] = 0, width - 1
     return rows[:, places].reshape(tensor.shape)
+
+
+def _uneven_times(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return rows of rising numbers between the same ends, of which a half has steps of one."""
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    steps, device = rows.diff(dim=-1), tensor.device
+    count = steps.shape[1]
+    half = count // 2
+    start = torch.randint(0, count - half + 1, (len(rows), 1), generator=generator, device=device)
+    place = torch.arange(count, device=device)
+    is_dense = (place >= start) & (place < start + half)
+    rest = rows[:, -1:] - rows[:, :1] - torch.where(is_dense, 1, steps).sum(-1, keepdim=True)
+    # What the dense half lacks lies right before it, or behind it.
+    is_wide = place == torch.where(start > 0, start - 1, half).clamp(max=count - 1)
+    new = torch.where(is_dense, 1, steps) + torch.where(is_wide, rest, 0)
+    result = torch.cat((rows[:, :1], rows[:, :1] + new.cumsum(-1)), dim=-1)
+    return result.to(tensor.dtype).reshape(tensor.shape)
 
 
 def _other_lengths(

@@ -19,23 +19,24 @@ from evaluator_svc.judge.tensors.tensor_parts import (
 )
 
 _INTEGERS: Final = {torch.float32: 1 << 12, torch.float64: 1 << 12}
-"""Half of the greatest of INTEGERS; 4 in formats of few bits."""
+"""Half of the largest number of INTEGERS; 4 in formats of few bits."""
 _INTEGER_BITS: Final = {torch.int64: 40}
-"""Of large integers, if not of the whole type; 30 in formats of up to 32 bits, which hold the sum
-of two. 64 bits are there to be used: what fits 32 says nothing of a kernel that computes in
-those."""
+"""Bits of large integers that may not fill their type. In other formats they have 30, so that 32
+bits hold the sum of two. An int64 has more, since numbers that fit 32 bits would not find a kernel
+that computes in 32."""
 _WHOLE_SHARE: Final = 0.25
-"""Of integers of a whole type: of all sizes alike, so that most are among the largest."""
+"""Share of the integers that fill their type; all values are as likely, so most are among the
+largest."""
 _NARROW_INTEGERS: Final = (torch.int8, torch.uint8, torch.int16)
-"""Formats in which every size is as likely: of few bits the large ones would be rare."""
+"""Formats in which all values are as likely; with few bits, large ones would otherwise be rare."""
 _ABSOLUTE_RMS: Final = 64.0
-"""What ABSOLUTE has for a root mean square: of numbers drawn evenly, too, some are beyond 88, where
-an exponential overflows…"""
+"""Root mean square of ABSOLUTE. Some numbers, also if drawn evenly, are beyond 88, where an
+exponential overflows."""
 _ABSOLUTE_MOST: Final = 240.0
-"""…and the most, which bfloat16 holds exactly and whose square float16 holds."""
+"""Largest number of ABSOLUTE: bfloat16 holds it exactly, and float16 holds its square."""
 _LEAST_SHARE: Final = 1 / 64
-"""Of integers of both signs that may have their type's size: its least number, which has no
-counterpart above zero."""
+"""Share of signed integers that fill their type which get its least number: that has no positive
+counterpart."""
 _FAR_FROM_ONE: Final = 0.5
 """Root mean square below which LARGE does not reach what an exponential overflows on."""
 

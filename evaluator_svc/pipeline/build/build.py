@@ -3,7 +3,6 @@
 `inspect.py` has the reports on object code.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,8 +17,9 @@ from evaluator_svc.messages.builder import (
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.object_report import ObjectReport
 from evaluator_svc.messages.plausible import bounded
-from evaluator_svc.processes.ask_candidate import ask_candidate
+from evaluator_svc.processes.ask_candidate import ask_candidate, ask_for_blobs
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
+from evaluator_svc.processes.time_limit import OwnTimer
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
@@ -32,14 +32,14 @@ _MEMORY_SHARE: Final = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
-    """What a build needs to know."""
+    """The parameters of a build."""
 
     device: DeviceSpec
     compiler_version: str
     seconds: float
     """Deadline of all units together."""
     memory_bytes: int
-    """What the builder may use."""
+    """Memory limit of the builder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class BuildResult:
 
     units: tuple[BuiltUnit, ...]
     keys: tuple[str, ...]
-    """Of each unit's entry in the cache."""
+    """Key of each unit's entry in the cache."""
     report: CompileReport
     left_out: frozenset[int] = frozenset()
     """Units of optional workloads alone that did not build; the first unit's code is in their
@@ -61,12 +61,12 @@ class BuildResult:
 
     @property
     def reports(self) -> tuple[ObjectReport, ...]:
-        """What was found in each unit that an inspector has read."""
+        """Report on each unit that an inspector has read."""
         return tuple(unit.report for unit in self.units if unit.report is not None)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the policy's rules found in the units, each thing once."""
+        """Findings of the policy's rules in the units, each once."""
         return tuple(dict.fromkeys(f for report in self.reports for f in report.findings))
 
 
@@ -84,13 +84,9 @@ def read_candidate(
     process: ChildProcess, request: ReadCandidateRequest
 ) -> ReadCandidateReply | CandidateFailure:
     """Read the candidate in a builder."""
-    answer = ask_candidate(
+    return ask_candidate(
         process, request, ReadCandidateReply, seconds=_READ_SECONDS, doing="reading the candidate"
     )
-    if isinstance(answer, CandidateFailure):
-        return answer
-    parsed: ReadCandidateReply = answer.message
-    return parsed
 
 
 def build(
@@ -107,7 +103,7 @@ def build(
     `optional` units come last and may fail to compile or take too long. `spare` ones are optional
     too, and built one after the other only until an optional one is there.
     """
-    deadline = time.monotonic() + settings.seconds
+    left_seconds = settings.seconds
     units: list[BuiltUnit] = []
     keys: list[str] = []
     left_out: set[int] = set()
@@ -124,7 +120,9 @@ def build(
             continue
         if found is None:
             cached = False
-            built = _compile(process, index, max(deadline - time.monotonic(), 0.01), settings)
+            timer = OwnTimer(process.process_id)
+            built = _compile(process, index, max(left_seconds, 0.01), settings)
+            left_seconds -= timer.seconds()
             if isinstance(built, CandidateFailure):
                 if index not in optional:
                     return BuildFailure(failure=built, report=_report("", spent_ns, False, 0))
@@ -165,12 +163,14 @@ def is_refused(findings: tuple[Finding, ...]) -> bool:
 def _compile(
     process: ChildProcess, unit: int, seconds: float, settings: BuildSettings
 ) -> BuiltUnit | CandidateFailure:
-    answer = ask_candidate(
+    answer = ask_for_blobs(
         process,
         CompileRequest(unit=unit),
         CompileReply,
         seconds=seconds,
         doing="building the device code",
+        late_hint="unroll less and instantiate fewer templates, or allow the compiler more time "
+        "(--build-seconds), which all values of CONST share",
     )
     if isinstance(answer, CandidateFailure):
         if answer.outcome is EvaluationOutcome.CRASHED:

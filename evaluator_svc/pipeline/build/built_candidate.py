@@ -1,6 +1,7 @@
 """A candidate from source to object code: what evaluations and mere builds have in common."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
 from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.messages.builder import ReadCandidateReply, ReadCandidateRequest
 from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
-from evaluator_svc.messages.runner import BoundWorkload
+from evaluator_svc.messages.runner import BindReply, BindRequest, BoundWorkload
 from evaluator_svc.pipeline.build.build import (
     BuildFailure,
     BuildResult,
@@ -25,7 +26,9 @@ from evaluator_svc.pipeline.build.listings import listings, object_codes
 from evaluator_svc.pipeline.build.unordered_updates import update_findings
 from evaluator_svc.pipeline.evaluation_draft import EvaluationDraft
 from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
+from evaluator_svc.policy.findings_by_size import fitting_sizes
 from evaluator_svc.policy.number_formats import NARROW_FORMATS, TF32
+from evaluator_svc.processes.ask_candidate import ask_candidate
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool
@@ -35,6 +38,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
@@ -42,12 +46,13 @@ from kernel_foundry.plan import allowed_library_ops
 
 _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
 """Nodes of a reference's graph that compute nothing."""
+_BIND_SECONDS: Final = 30.0
 _READ: Final = (Subject.SOURCE, Subject.PLAN)
-"""What a builder checks against the policy's rules."""
+"""Subjects of the policy's rules that a builder checks."""
 
 
 class BuildPlace(Protocol):
-    """What a build needs of a device site or a build site."""
+    """The part of a device site or a build site that a build needs."""
 
     spec: DeviceSpec
     compiler_version: str
@@ -57,7 +62,7 @@ class BuildPlace(Protocol):
     inspectors: SparePool
 
     def building(self) -> AbstractContextManager[None]:
-        """Return what is held while building."""
+        """Return the lock to hold during a build."""
         ...
 
 
@@ -68,9 +73,9 @@ class BuiltCandidate:
     parsed: ReadCandidateReply
     built: BuildResult
     facts: ObjectFacts | None = None
-    """What the object code computes in; None: it was not inspected."""
+    """Number formats of the object code; None: it was not inspected."""
     findings: tuple[Finding, ...] = ()
-    """What the rules found in the object code."""
+    """Findings of the rules in the object code."""
 
 
 def read_and_build(
@@ -95,7 +100,7 @@ def read_and_build(
         built = build(builder, parsed, place.objects, settings, optional=optional, spare=spare)
     draft.compile = built.report
     if isinstance(built, BuildFailure):
-        return built.failure
+        return _with_faults_of_plan(builder, request.task, built.failure)
     if request.with_listings:
         draft.compile = dataclasses.replace(draft.compile, listings=listings(built))
     if request.with_objects:
@@ -113,6 +118,29 @@ def read_and_build(
         draft.compile = dataclasses.replace(draft.compile, kernels=inspected.report.kernels)
         candidate = BuiltCandidate(parsed=parsed, built=inspected)
         return _assess_objects(candidate, request, names, draft)
+
+
+def ask_to_bind(builder: ChildProcess, task: Task) -> BindReply | CandidateFailure:
+    """Have a builder bind the plan that it has read."""
+    return ask_candidate(
+        builder,
+        BindRequest(library_ops=allowed_library_ops(task, None)),
+        BindReply,
+        seconds=_BIND_SECONDS,
+        doing="binding the plan",
+    )
+
+
+def _with_faults_of_plan(
+    builder: ChildProcess, task: Task, failure: CandidateFailure
+) -> CandidateFailure:
+    """Add what is wrong with the plan to what the compiler said: both are mended at once."""
+    if failure.outcome is not EvaluationOutcome.COMPILE_ERROR:
+        return failure  # there may be no builder any more
+    bound = ask_to_bind(builder, task)
+    if not isinstance(bound, CandidateFailure) or bound.outcome is not EvaluationOutcome.PLAN_ERROR:
+        return failure
+    return dataclasses.replace(failure, findings=(*failure.findings, *bound.findings))
 
 
 def _taken(
@@ -144,8 +172,9 @@ def _assess_objects(
 ) -> BuiltCandidate | CandidateFailure:
     """Hold what was built, or found in the cache, against the policy's rules."""
     facts = ObjectFacts.of_all([report.numbers for report in candidate.built.reports])
+    largest = max((math.prod(t.shape) for w in names for t in w.tensors), default=0)
     findings = (
-        *candidate.built.findings,
+        *fitting_sizes(candidate.built.findings, largest),
         *narrow_findings(facts.formats, _allowed_formats(request.task, names)),
     )
     draft.add_checks(policy_checks(findings, request.source.language, Subject.OBJECT))
@@ -197,7 +226,7 @@ def assess_launches(
 def describe(
     candidate: BuiltCandidate, bound: BoundWorkload, operator_count: int
 ) -> tuple[KernelFacts, Measures]:
-    """Return what the object code says of the kernels, and their measures."""
+    """Return the facts about the kernels from the object code, and their measures."""
     # Units differ only in sizes: the first stands for all.
     facts = candidate.built.reports[0].kernels if candidate.built.reports else KernelFacts()
     counts = PlanCounts(
@@ -206,6 +235,17 @@ def describe(
         reference_op_count=operator_count,
     )
     return facts, measures(facts, counts)
+
+
+def launch_facts(bound: BoundWorkload) -> LaunchFacts:
+    """Return the launches of a workload."""
+    return LaunchFacts(
+        launch_count=bound.launch_count,
+        group_count=bound.group_count,
+        group_size=bound.group_size,
+        kernel=bound.main_kernel,
+        shared_bytes=bound.main_shared_bytes,
+    )
 
 
 def operator_count(graph: Sequence[GraphNode]) -> int:

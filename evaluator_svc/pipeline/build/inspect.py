@@ -68,5 +68,4 @@ def _inspect(
         why = "; ".join(finding.message for finding in answer.findings)
         finding = rule_finding("object.unreadable", f"the object code cannot be read: {why}")
         return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
-    report: ObjectReport = answer.message.report
-    return dataclasses.replace(report, findings=bounded(report.findings))
+    return dataclasses.replace(answer.report, findings=bounded(answer.report.findings))

@@ -1,4 +1,4 @@
-"""What the compiler made: PTX and machine code as text, and the object code itself."""
+"""The compiler's results on demand: PTX and machine code as text, and object code."""
 
 import base64
 from collections.abc import Sequence

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluator_svc.behaviour import KernelFacts
-from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.messages.runner import BoundWorkload, LoadRequest
 from evaluator_svc.pipeline.build.built_candidate import (
     BuiltCandidate,
     assess_launches,
     describe,
+    launch_facts,
     operator_count,
 )
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
@@ -19,6 +19,7 @@ from evaluator_svc.pipeline.runner_calls import load
 from evaluator_svc.pipeline.tools import Rerun
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.plan import allowed_library_ops
 
@@ -32,25 +33,18 @@ class RunnableCandidate:
     """By name of the workload; those that it need not take may be missing."""
     kernel_facts: KernelFacts
     facts: ObjectFacts | None
-    """What the object code computes in; None: it cannot be read."""
+    """Number formats of the object code; None: it cannot be read."""
     uses_library: bool
     rerun: Rerun | None
     """Set where the vendor's tools may and can look at the candidate."""
     load_seconds: float
-    """What loading took: on a CPU most of it made machine code."""
+    """Time of loading, which on a CPU is mostly the making of machine code."""
     one_by_one: Rerun | None
     """Set where work-groups may wait for each other: run one at a time they would wait for ever."""
 
     def launch_facts(self, workload: str) -> LaunchFacts:
-        """Return what a workload launches, for the diagnosis."""
-        bound = self.bound[workload]
-        return LaunchFacts(
-            launch_count=bound.launch_count,
-            group_count=bound.group_count,
-            group_size=bound.group_size,
-            kernel=bound.main_kernel,
-            shared_bytes=bound.main_shared_bytes,
-        )
+        """Return the launches of a workload, for the diagnosis."""
+        return launch_facts(self.bound[workload])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +103,7 @@ def load_candidate(
     refused = assess_launches(candidate, loaded.workloads, names, language, context.draft)
     if refused is not None:
         return refused
+    context.draft.launches = launch_facts(loaded.workloads[0])
     with context.draft.stage("behaviour"):
         kernel_facts, context.draft.measures = describe(
             candidate,

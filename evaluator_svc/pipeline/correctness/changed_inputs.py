@@ -22,7 +22,7 @@ _NOTHING = "every input is bound by a structure, or the same under every seed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFlowResult:
-    """What the probe came to."""
+    """The result of the probe."""
 
     checks: tuple[Check, ...]
     failure: CandidateFailure | None = None

@@ -16,6 +16,7 @@ from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.build.loaded_candidate import RunnableCandidate
 from evaluator_svc.pipeline.correctness.arithmetic_label import arithmetic_text
 from evaluator_svc.pipeline.correctness.compare_runs import run_and_judge
+from evaluator_svc.pipeline.correctness.crash_place import with_launches
 from evaluator_svc.pipeline.correctness.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from evaluator_svc.pipeline.correctness.generated_sizes import (
@@ -39,13 +40,7 @@ _LOAD_SHARE: Final = 4.0
 
 
 class CorrectnessStage:
-    """Compares a loaded candidate with the reference; adds its findings to the draft.
-
-    Args:
-        context: The evaluation.
-        draws: Its inputs.
-        candidate: What runs.
-    """
+    """Compares a loaded candidate with the reference; adds its findings to the draft."""
 
     def __init__(
         self, context: EvaluationContext, draws: EvaluationDraws, candidate: RunnableCandidate
@@ -54,8 +49,10 @@ class CorrectnessStage:
         self._draft = context.draft
         self._draws = draws
         self._candidate = candidate
+        self._call_seconds: dict[str, float] = {}
+        """Time of a call of each verified workload, and of its comparison."""
         self._reverse_seconds: dict[str, float] = {}
-        """What a workload's run in reverse order took, and the comparison."""
+        """Time of each workload's run in reverse order, and of its comparison."""
 
     def verify(self, workloads: Sequence[WorkloadAdmission]) -> CandidateFailure | None:
         """Run each workload and compare every element; return the first failure."""
@@ -149,6 +146,15 @@ class CorrectnessStage:
             )
         )
 
+    def limit_seconds(self, workload: str, call_count: int) -> float:
+        """Return the time limit of so many calls of a verified workload.
+
+        A slow kernel, or one on a busy machine, has the time that its calls took before; what has
+        no end on other values has a run's limit in addition.
+        """
+        seconds = self._context.request.limits.run_seconds
+        return seconds + call_count * self._call_seconds[workload]
+
     def name_arithmetic(self) -> None:
         """Record what the candidate computes in; every workload has been verified."""
         admission = self._context.admission
@@ -163,7 +169,7 @@ class CorrectnessStage:
     def assess_precision(
         self, audited: PrecisionReply, workload: str, inputs: str = "", *, is_right: bool = True
     ) -> PrecisionResult:
-        """Return what an audit means for this candidate; as `precision.assess_precision`."""
+        """Return the result of an audit for this candidate; as `precision.assess_precision`."""
         return assess_precision(
             audited,
             task=self._context.request.task,
@@ -183,9 +189,18 @@ class CorrectnessStage:
             failure = run_without_kernels(runner, judge, drawn, seconds=seconds)
             self._draft.add_checks((own_kernels_check(workload.workload, failure),))
         count = 1 if has_one_seed(workload) else len(self._draft.seeds(workload.workload))
+        started = time.monotonic()
         verdict = failure or run_and_judge(runner, judge, drawn, seed_count=count, seconds=seconds)
+        self._call_seconds[workload.workload] = (time.monotonic() - started) / count
         if isinstance(verdict, CandidateFailure):
             self._draft.add_checks(damage_checks(verdict, workload.workload))
+            if failure is None:  # kernels ran
+                verdict = with_launches(
+                    verdict,
+                    self._candidate.bound[workload.workload].kernels,
+                    drawn.draw.slots,
+                    shows_sizes=not workload.held_out,
+                )
             return self._explained(self._with_resources(verdict, workload.workload), drawn)
         self._draft.set_workload(
             WorkloadResult(
@@ -231,7 +246,7 @@ class CorrectnessStage:
     def _keep_precision(
         self, audited: PrecisionReply, workload: WorkloadAdmission, *, is_right: bool = True
     ) -> PrecisionResult:
-        """Return what the precision of one workload's outputs means, and keep its figures."""
+        """Return the result of one workload's precision audit, and keep its figures."""
         judged = self.assess_precision(audited, workload.workload, is_right=is_right)
         if not is_right and not judged.is_refused:
             return judged  # wrong for another reason, of which the figures tell nothing

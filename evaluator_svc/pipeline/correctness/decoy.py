@@ -44,7 +44,7 @@ def run_without_kernels(
         right.update(judge.verify_decoy(drawn.draw.draw))
         if right >= outputs:
             return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
-        choice, choice_count = choice + 1, answer.message.choice_count
+        choice, choice_count = choice + 1, answer.choice_count
     judge.poison(drawn.draw.draw)
     return None
 

@@ -14,10 +14,10 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Figure
 
 _REFUSED_SHARE: Final = 1 / 1024
-"""Of an output's elements. Leaving out fewer gains nothing, and single ones are chance."""
+"""Share of an output's elements: leaving out fewer gains nothing, and single ones are chance."""
 
 _ZERO_SHARE: Final = 0.5
-"""Of the far ones, from which they are called zero."""
+"""Share of the far elements that are zero, from which all are called zero."""
 
 
 def assess_elements(

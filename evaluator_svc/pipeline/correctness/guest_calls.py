@@ -30,5 +30,5 @@ class Guests:
     def verdicts(
         self, judge: JudgeClient, order: tuple[int, ...], calls: int
     ) -> tuple[RangeVerdict, ...]:
-        """Return what the judge finds after so many calls on them, in this order."""
+        """Return the judge's results after so many calls on them, in this order."""
         return judge.verify_ranges(self.drawn.draw.draw, self.ranges, order[:calls])

@@ -53,7 +53,7 @@ _ALONE = _Order(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleResult:
-    """What became of a run in reverse order."""
+    """The result of a run in reverse order."""
 
     check: Check
     failure: CandidateFailure | None = None
@@ -72,16 +72,15 @@ def run_in_reverse(
     """
     workload = drawn.draw.workload
     judge.poison(drawn.draw.draw)
-    answer = ask_candidate(
+    reply = ask_candidate(
         process,
         RunRequest(draw=drawn.draw, reordered=True),
         ReorderReply,
         seconds=seconds,
         doing=f"running the kernels of workload {workload} with work-groups in reverse order",
     )
-    if isinstance(answer, CandidateFailure):
-        return _failed(workload, answer.outcome, answer.findings, _REVERSE)
-    reply: ReorderReply = answer.message
+    if isinstance(reply, CandidateFailure):
+        return _failed(workload, reply.outcome, reply.findings, _REVERSE)
     if not reply.reverses_groups:
         return ScheduleResult(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
     return _compared(judge, drawn, _ITEM_NOTES[reply.items], _REVERSE)

@@ -48,14 +48,14 @@ _MOST_BIAS: Final = 0.25
 cut in place of rounded is half a unit too small."""
 
 _DOUBLE_BITS: Final = 40.0
-"""Least in tasks of float64: a mean of ten million terms of float32 has 36, one of float64 that is
-added up in one chain 43…"""
+"""Fewest bits in tasks of float64. A mean of ten million terms has 36 in float32, and 43 in float64
+when added up in one chain."""
 
 _UNUSUAL_DOUBLE_BITS: Final = 26.0
-"""…and on unusual inputs, where sums cancel: what a single term of float32 has."""
+"""Fewest bits there on unusual inputs, where sums cancel: those of a single float32 term."""
 
 _TF32_BITS: Final = 9.0
-"""The same where TF32 is allowed: what has fewer bits than TF32 is bfloat16."""
+"""Fewest bits in tasks that allow TF32: a format with fewer is bfloat16."""
 
 _OWN_BITS: Final = {"float16": 8.5, "bfloat16": 7.5}
 """Least on inputs of few terms in tasks that round to 16 bits. Products of float16 have 11 to 13
@@ -85,7 +85,7 @@ _SEVERITY: Final = (CheckResult.PASSED, CheckResult.SUSPECT, CheckResult.FAILED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionResult:
-    """What an audit came to."""
+    """The result of an audit."""
 
     check: Check
     findings: tuple[Finding, ...] = ()
@@ -107,7 +107,7 @@ def assess_precision(
     is_right: bool = True,
     inputs: str = "",
 ) -> PrecisionResult:
-    """Return what an audit means.
+    """Return the result of an audit.
 
     Args:
         audited: The audit, or why there is none.
@@ -208,7 +208,7 @@ def _unaudited_formats(asked: _Question) -> tuple[str, ...]:
 
 
 def _judged(audit: PrecisionAudit, own: str, audit_note: str, asked: _Question) -> PrecisionResult:
-    """Return what the errors of the outputs in one format mean."""
+    """Return the result for the errors of outputs in one format."""
     task, admission, facts = asked.task, asked.admission, asked.facts
     workload, inputs, where = asked.workload, asked.inputs, asked.where
     is_narrow = admission.is_narrow and own != _FLOAT32
@@ -232,7 +232,7 @@ def _judged(audit: PrecisionAudit, own: str, audit_note: str, asked: _Question) 
 
 
 def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionResult:
-    """Return what the errors of columns mean that are small beside others: a suspicion at most."""
+    """Return the result for columns that are small beside others: a suspicion at most."""
     if asked.admission.is_narrow or not _is_low(audit, LOW_BITS, is_narrow=False):
         return PrecisionResult(check=_check(audit, CheckResult.PASSED, asked.workload))
     where = f"{asked.where}, in columns that are small beside the others"
@@ -352,7 +352,7 @@ def _unseen(
     return _suspicion(
         f"products in {' and '.join(products)}, in a {own} task, and nothing shows that they are"
         f" split: {reason} on {asked.where}",
-        "Split operands into parts, and multiply the parts of one step with each other in one"
+        "Split operands into parts, and multiply the parts of one k step with each other in one"
         " unrolled block; or multiply in float32.",
         audit,
     )

@@ -29,12 +29,7 @@ comparing."""
 
 
 class RangeChoice:
-    """Which unusual values a candidate is tried on.
-
-    Args:
-        admission: Says which there are.
-        site: The device.
-    """
+    """Which unusual values a candidate is tried on."""
 
     def __init__(self, admission: Admission, site: DeviceSite) -> None:
         ranged = [w for w in admission.workloads if w.value_ranges and not w.is_generated]
@@ -71,9 +66,13 @@ class RangeChoice:
         return self.count(workload) + bool(self.mixed(workload))
 
     def mixed(self, workload: WorkloadAdmission) -> tuple[ValueRange, ...]:
-        """Return what blocks of rows of one more draw are of, where not all are tried."""
+        """Return the distributions of the blocks of rows in one more draw, if any."""
         if not 0 < self.count(workload) < len(workload.value_ranges):
             return ()
+        return self.by_row(workload)
+
+    def by_row(self, workload: WorkloadAdmission) -> tuple[ValueRange, ...]:
+        """Return the ranges that blocks of rows of one draw can be of; empty if it is only one."""
         binding = {r.distribution: r for r in workload.value_ranges if r.is_binding}
         # The first stands for the draw when the reference is tried before a candidate is refused.
         order = sorted(with_trait(Trait.BY_ROW), key=lambda d: not has(d, Trait.CANCELS))
@@ -82,7 +81,7 @@ class RangeChoice:
 
 
 def of_mixed_rows(mixed: Sequence[ValueRange]) -> ValueRange:
-    """Return what holds of a draw with rows of several distributions: the most lenient of each."""
+    """Return the rules for a draw with rows of several distributions: the most lenient of each."""
     return ValueRange(
         distribution=mixed[0].distribution,
         factor=max(r.factor for r in mixed),

@@ -13,6 +13,7 @@ from evaluator_svc.messages.comparison import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply
 from evaluator_svc.messages.runner import RunRequest
+from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
 from evaluator_svc.pipeline.correctness.guest_calls import Guests
 from evaluator_svc.pipeline.correctness.precision import AssessPrecision
 from evaluator_svc.pipeline.correctness.range_choice import RangeChoice, of_mixed_rows
@@ -61,7 +62,7 @@ class RangeTrials:
         """Whether a generated workload was tried."""
 
     def run(
-        self, runner: ChildProcess, assess_precision: AssessPrecision, *, binding: bool
+        self, runner: ChildProcess, correctness: CorrectnessStage, *, binding: bool
     ) -> CandidateFailure | None:
         """Run the candidate once on each range that is binding, or on each of the others.
 
@@ -80,7 +81,7 @@ class RangeTrials:
             elif ranges and (binding or name == self._choice.least):
                 mixed = self._choice.mixed(workload) if binding else ()
                 with self._draft.stage("value_ranges"):
-                    failure = self._try(runner, workload, ranges, mixed, assess_precision)
+                    failure = self._try(runner, workload, ranges, mixed, correctness)
                 if failure is not None:
                     return failure if binding else self._report(failure, name)
         return None
@@ -88,26 +89,30 @@ class RangeTrials:
     def run_generated(
         self,
         runner: ChildProcess,
-        assess_precision: AssessPrecision,
+        correctness: CorrectnessStage,
         workload: WorkloadAdmission,
     ) -> CandidateFailure | None:
         """Run the candidate on the binding ranges of a generated workload that it takes.
 
-        Only of the first that has any: what is wrong on unusual values where a size is odd shows
-        there. The workload was verified before.
+        On all of the first that has any: what is wrong on unusual values where a size is odd shows
+        there. On the next, which is larger than what is timed, in blocks of rows of one draw. The
+        workload was verified before.
         """
-        if self._is_tried_elsewhere or workload.workload in self._memory.plan.without_ranges:
+        if workload.workload in self._memory.plan.without_ranges:
             return None
-        ranges = self._chosen(workload, binding=True)
-        if not ranges:
+        ranges: tuple[ValueRange, ...] = ()
+        if self._is_tried_elsewhere:
+            mixed = self._choice.by_row(workload)
+        else:
+            ranges, mixed = self._chosen(workload, binding=True), self._choice.mixed(workload)
+        if not ranges and not mixed:
             return None
         self._is_tried_elsewhere = True
         with self._draft.stage("value_ranges"):
-            mixed = self._choice.mixed(workload)
-            return self._try(runner, workload, ranges, mixed, assess_precision)
+            return self._try(runner, workload, ranges, mixed, correctness)
 
     def _chosen(self, workload: WorkloadAdmission, *, binding: bool) -> tuple[ValueRange, ...]:
-        """Return what is tried on a workload, and say so where that is not all."""
+        """Return the distributions to try on a workload, and report those that are left out."""
         if not workload.value_ranges:
             return ()
         chosen = self._choice.chosen(workload, self._draft.seeds(workload.workload)[0])
@@ -123,7 +128,7 @@ class RangeTrials:
         workload: WorkloadAdmission,
         ranges: tuple[ValueRange, ...],
         mixed: tuple[ValueRange, ...],
-        assess_precision: AssessPrecision,
+        correctness: CorrectnessStage,
     ) -> CandidateFailure | None:
         name = workload.workload
         is_lean = not has_ranges_size(sizes_of(workload))
@@ -136,20 +141,20 @@ class RangeTrials:
         for index in reversed(range(len(ranges))) if drawn.draw.is_lean else (None,):
             if index is not None and index < len(ranges) - 1:
                 self._judge.load_seed(drawn.draw.draw, index)
+            looked_at = ranges if index is None else (ranges[index],)
             answer = ask_candidate(
                 runner,
                 RunRequest(draw=drawn.draw, once=True),
                 DoneReply,
-                seconds=self._context.request.limits.run_seconds,
+                seconds=correctness.limit_seconds(name, len(looked_at)),
                 doing=f"running the kernels on unusual values, workload {name}",
                 descriptors=drawn.descriptors,
             )
             if isinstance(answer, CandidateFailure):
                 return answer
             verdicts = self._judge.verify_ranges(drawn.draw.draw, ranges)
-            looked_at = ranges if index is None else (ranges[index],)
             names = tuple(value_range.distribution.value for value_range in looked_at)
-            failure = self._judged(name, names, verdicts, assess_precision)
+            failure = self._judged(name, names, verdicts, correctness.assess_precision)
             if failure is not None:
                 return failure
         if ranges[0].is_binding:

@@ -36,11 +36,7 @@ _SOURCE: Final = ForeignSource(
 
 
 class EmptyKernel:
-    """A process whose calls do nothing.
-
-    Args:
-        process: Has loaded the kernel.
-    """
+    """A process whose calls do nothing."""
 
     def __init__(self, process: ChildProcess) -> None:
         self.process = process
@@ -68,9 +64,6 @@ class EmptyKernel:
 def empty_kernel(site: DeviceSite) -> Iterator[EmptyKernel]:
     """Start the process of a kernel that does nothing; before a candidate's.
 
-    Args:
-        site: The device.
-
     Raises:
         ProcessLostError: it could not be made ready.
         IsolationUnavailableError, BackendUnavailableError: as `DeviceSite.foreign_process`.
@@ -86,7 +79,7 @@ def empty_kernel(site: DeviceSite) -> Iterator[EmptyKernel]:
 
 
 def lost(failure: CandidateFailure) -> DeviceMemoryError:
-    """Return what became of an empty kernel beside a candidate, which may have caused it.
+    """Return the error of an empty kernel that failed beside a candidate, which may have caused it.
 
     So it does not count against the device, and is tried again with the device's memory leased.
     """

@@ -7,7 +7,6 @@ needs a plan, object code or an order of work-groups.
 
 import dataclasses
 from contextlib import ExitStack
-from typing import Any
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.devices.site import DeviceSite
@@ -123,15 +122,15 @@ class ForeignEvaluation:
 
     def _load(self, process: ChildProcess) -> CandidateFailure | None:
         with self._draft.stage("build"):
-            answer = self._ask(
+            loaded = ask_candidate(
                 process,
                 ForeignLoadRequest(source=self._request.source),
                 ForeignLoaded,
                 seconds=self._request.limits.build_seconds,
                 doing="importing or building the sources",
             )
-        if isinstance(answer, CandidateFailure):
-            return answer
+        if isinstance(loaded, CandidateFailure):
+            return loaded
         with self._draft.stage("bind"):
             for workload in self._all:
                 # The judge has to hold the workload; its inputs are drawn for the runs anyway.
@@ -150,7 +149,7 @@ class ForeignEvaluation:
                         if tensor.role in _STATE
                     ),
                 )
-                answer = self._ask(
+                answer = ask_candidate(
                     process,
                     ForeignBindRequest(workload=bound),
                     DoneReply,
@@ -197,7 +196,7 @@ class ForeignEvaluation:
         return (
             failure
             or correctness.audit_precision(self._workloads)
-            or self._parts.ranges.run(process, correctness.assess_precision, binding=True)
+            or self._parts.ranges.run(process, correctness, binding=True)
             # Before times are taken: what is replaced may be meant for them.
             or self._look_at_process(process)
         )
@@ -288,16 +287,15 @@ class ForeignEvaluation:
         """Refuse a candidate that has replaced what a harness might use, or left a thread."""
         if not process.is_running:
             return None  # a size was declined, which ends it; what it changed was looked at before
-        answer = self._ask(
+        changes = ask_candidate(
             process,
             ForeignStateRequest(),
             ForeignChanges,
             seconds=self._request.limits.run_seconds,
             doing="telling what has changed of it",
         )
-        if isinstance(answer, CandidateFailure):
-            return answer
-        changes: ForeignChanges = answer.message
+        if isinstance(changes, CandidateFailure):
+            return changes
         said = [f"replaced {name}" for name in changes.replaced]
         said += [f"left thread {name} running" for name in changes.threads]
         check = Check(
@@ -315,8 +313,3 @@ class ForeignEvaluation:
             hint="leave functions and settings of Python and torch as they are",
         )
         return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
-
-    def _ask(
-        self, process: ChildProcess, message: object, expected: type, *, seconds: float, doing: str
-    ) -> Any:
-        return ask_candidate(process, message, expected, seconds=seconds, doing=doing)

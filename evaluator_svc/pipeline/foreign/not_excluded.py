@@ -1,4 +1,4 @@
-"""What cannot be excluded of a foreign kernel; every verdict on one says so."""
+"""The tricks that cannot be excluded of a foreign kernel; every verdict on one names them."""
 
 from collections.abc import Iterable
 from typing import Final

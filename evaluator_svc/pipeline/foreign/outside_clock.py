@@ -33,9 +33,10 @@ _ROUNDS: Final = 6
 PAUSES_SECONDS: Final = (0.0, 0.0, 0.25, 1.0)
 """Before each try: other programs have the cores for a while only; a forgery lasts."""
 _ACCOUNTED_SHARE: Final = 0.5
-"""Of what a call takes by the supervisor's clock that its sample must account for…"""
+"""Share of a call's time by the supervisor's clock, less the slack, that its sample must account
+for."""
 _SLACK_NS: Final = 1e6
-"""…once this is taken off, and as much more as the faster ones of the empty calls differ."""
+"""The slack, to which the spread of the faster half of the empty calls is added."""
 
 Orders = tuple[tuple[int, ...], ...]
 """As `ForeignKept.orders`."""
@@ -73,9 +74,6 @@ class OutsideClock:
     def check(self, best_ns: float) -> Check | CandidateFailure:
         """Return whether the shortest sample accounts for what a call adds to the time outside.
 
-        Args:
-            best_ns: The shortest sample.
-
         Raises:
             DeviceMemoryError: as `EmptyKernel.open`.
         """
@@ -101,7 +99,7 @@ class OutsideClock:
         return check
 
     def _call(self, process: ChildProcess, key: int) -> tuple[float, Orders] | CandidateFailure:
-        """Return what a call takes outside, in nanoseconds, and the orders of its outputs."""
+        """Return the time of a call by our clock, in ns, and the orders of its outputs."""
         request = self._request(key)
         started = time.perf_counter_ns()
         answer = ask_candidate(
@@ -117,21 +115,18 @@ class OutsideClock:
 def take_outputs(process: ChildProcess, draw: Draw, seconds: float) -> Orders | CandidateFailure:
     """Have a timed call's outputs put where the judge finds them; return their orders."""
     slots = [slot for slot in draw.slots if slot.role == TensorRole.OUTPUT.value]
-    answer = ask_candidate(
+    kept = ask_candidate(
         process,
         KeepRequest(workload=draw.workload, ranks=tuple(len(slot.shape) for slot in slots)),
         ForeignKept,
         seconds=seconds,
         doing="handing over the outputs of a timed call",
     )
-    if isinstance(answer, CandidateFailure):
-        return answer
-    kept: ForeignKept = answer.message
-    return kept.orders
+    return kept if isinstance(kept, CandidateFailure) else kept.orders
 
 
 def failure_of_clock(seen: Check) -> CandidateFailure | None:
-    """Return what a check of the clock means for the candidate; None when it passed."""
+    """Return the candidate's failure that a check of the clock shows; None if it passed."""
     if seen.result is not CheckResult.FAILED:
         return None
     finding = Finding(

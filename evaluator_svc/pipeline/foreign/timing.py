@@ -48,6 +48,9 @@ from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.median import median_interval
 
 _WARM_CALLS: Final = 50
+_SAMPLES_THAT_SCATTER: Final = 3
+_SLOW_SHARE: Final = 3.0
+"""Multiple of the budget for so many samples."""
 _VERIFIED: Final = 3
 """The first calls all; after that call n with a chance of this over n."""
 
@@ -190,7 +193,9 @@ class ForeignTimer:
             median_ns, (lower, upper) = median_interval(samples)
             if upper - lower <= 2.0 * settings.target_half_width * median_ns:
                 return StopReason.CONVERGED
-        if count and seconds >= settings.seconds:
+        # As native/src/stopping.cpp: slow calls have three samples.
+        share = _SLOW_SHARE if count < _SAMPLES_THAT_SCATTER else 1.0
+        if count and seconds >= share * settings.seconds:
             return StopReason.BUDGET
         return None
 
@@ -200,15 +205,14 @@ class ForeignTimer:
         """Return times of some calls, with what the supervisor's clock and Linux say of them."""
         request = self._request(call_count, flush_bytes=flush_bytes, key=key)
         seconds = self._run_seconds
-        answer, passed = watched(
+        times, passed = watched(
             self._process,
             lambda: ask_candidate(
                 self._process, request, ForeignTimes, seconds=seconds, doing="timing a call"
             ),
         )
-        if isinstance(answer, CandidateFailure):
-            return answer
-        times: ForeignTimes = answer.message
+        if isinstance(times, CandidateFailure):
+            return times
         claim = Claim(
             samples_ns=times.samples_ns,
             host_ns=times.host_ns if self._is_timed_by_events else (),

@@ -32,22 +32,16 @@ class MoreMemoryError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryWish:
-    """What is known of an evaluation's memory before it begins."""
+    """The known memory needs of an evaluation before it begins."""
 
     own_bytes: int = 0
-    """What the candidate's plan asks for, where that was found out."""
+    """Bytes that the candidate's plan allocates, if known."""
     is_alone: bool = False
     """Whether nobody else may hold anything meanwhile."""
 
 
 class EvaluationMemory:
-    """What one evaluation holds.
-
-    Args:
-        site: The device.
-        admission: The task.
-        wish: What is known beforehand.
-    """
+    """The device memory that one evaluation holds."""
 
     def __init__(self, site: DeviceSite, admission: Admission, wish: MemoryWish) -> None:
         self._account = site.memory
@@ -101,7 +95,7 @@ class EvaluationMemory:
     def facts(
         self, judge: JudgeClient, draws: Iterable[int], *, pool_bytes: int
     ) -> tuple[Fact, ...]:
-        """Return what was held, as lines of evidence.
+        """Return the memory that was held, as facts for evidence.
 
         Args:
             judge: Who holds the draws.

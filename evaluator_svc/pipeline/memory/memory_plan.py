@@ -90,7 +90,7 @@ def _plans(
 
 
 def own_bytes(bound: Iterable[BoundWorkload], plan: MemoryPlan) -> int:
-    """Return what a candidate's plan asks for beside the tensors, on all workloads."""
+    """Return the bytes that a candidate's plan allocates beside the tensors, on all workloads."""
     return sum(
         (workload.scratch_bytes + workload.result_bytes)
         * (2 if workload.workload in plan.large_ranges else 1)
@@ -101,7 +101,7 @@ def own_bytes(bound: Iterable[BoundWorkload], plan: MemoryPlan) -> int:
 
 
 def pool_limit(workload: str, plan: MemoryPlan, site: DeviceSite) -> int:
-    """Return what private sets of a workload's inputs and outputs may hold while it is timed."""
+    """Return the most bytes of a workload's timed input sets."""
     return 0 if workload in plan.lean else site.settings.pool_limit_bytes
 
 
@@ -140,7 +140,7 @@ def _pool_bytes(
 
 
 def _ranges_bytes(workload: WorkloadAdmission, count: int, large: frozenset[str]) -> int:
-    """Return what `count` draws of unusual values hold: buffer and copies of each, or a buffer.
+    """Return the bytes of `count` draws of unusual values: buffer and copies of each, or a buffer.
 
     While a set that is timed has such inputs, its own are beside it.
     """

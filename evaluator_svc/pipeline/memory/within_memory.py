@@ -13,7 +13,7 @@ _OF_THE_DEVICE: Final = (EvaluationOutcome.PLAN_ERROR, EvaluationOutcome.LAUNCH_
 
 
 def within_memory(evaluate: Callable[[MemoryWish], Evaluation]) -> Evaluation:
-    """Return what `evaluate` gives, the last time with the device's memory to itself.
+    """Return the result of `evaluate`, whose last try has the device's memory to itself.
 
     Raises:
         DeviceMemoryError: that is too little even so.

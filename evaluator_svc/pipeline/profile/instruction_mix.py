@@ -1,4 +1,4 @@
-"""What kinds of instructions a kernel has, from PTX: what is known without counters."""
+"""Counts kinds of instructions in a kernel's PTX, for profiles without counters."""
 
 import re
 from collections import Counter

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.diagnosis.occupancy import occupancy
 from evaluator_svc.pipeline.profile.instruction_mix import instruction_mix
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import KernelResources, WorkloadResult
 from kernel_foundry.domain.kernel_time import KernelTime
+from kernel_foundry.domain.launch_facts import LaunchFacts
 from kernel_foundry.domain.profile import MOST_KERNELS, KernelProfile
 
 _LIBRARY: Final = "library calls"

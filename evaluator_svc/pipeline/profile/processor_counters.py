@@ -13,7 +13,7 @@ from kernel_foundry.domain.finding import Figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessorCounts:
-    """What was counted, or why nothing was."""
+    """The counters' values, or why there are none."""
 
     counters: tuple[Figure, ...] = ()
     """In one call."""
@@ -23,7 +23,7 @@ class ProcessorCounts:
 def count_calls(
     process: ChildProcess, workload: str, kernels: tuple[str, ...], *, seconds: float
 ) -> ProcessorCounts:
-    """Return what the threads of a runner count in a few calls, one after the other.
+    """Return the counters of a runner's threads in a few calls, one after the other.
 
     The caches are left as they are: what empties them would be counted. A runner that fails here
     has passed before, and is no candidate's fault any more.
@@ -40,13 +40,12 @@ def count_calls(
     with opened:
         before = opened.read()
         request = StepTimesRequest(workload=workload, kernels=kernels, flush_bytes=0)
-        answer = ask_candidate(
+        times = ask_candidate(
             process, request, StepTimes, seconds=seconds, doing="counting for the profile"
         )
         after = opened.read()
-    if isinstance(answer, CandidateFailure):
+    if isinstance(times, CandidateFailure):
         return ProcessorCounts(reason="the kernels failed while they were counted")
-    times: StepTimes = answer.message
     return ProcessorCounts(
         counters=tuple(
             Figure(name=name, value=(count - before[name]) / times.call_count)

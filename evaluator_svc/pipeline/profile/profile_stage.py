@@ -25,14 +25,7 @@ from kernel_foundry.domain.speedup import weighted_mean
 
 
 class ProfileStage:
-    """The profile of one candidate.
-
-    Args:
-        context: The evaluation.
-        draws: Its inputs.
-        candidate: Timed.
-        request: What is asked.
-    """
+    """The profile of one candidate."""
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ class BuilderTeam:
         )
 
     def enumerate(self) -> EnumerateReply | CandidateFailure:
-        """Return what to try."""
+        """Return the configurations to try, or the candidate's failure."""
         request = EnumerateRequest(
             source=self._request.source,
             device=self._site.spec,
@@ -93,7 +93,7 @@ class BuilderTeam:
         )
         builder = self._site.builders.take()
         try:
-            answer = ask_candidate(
+            return ask_candidate(
                 builder,
                 request,
                 EnumerateReply,
@@ -102,10 +102,6 @@ class BuilderTeam:
             )
         finally:
             self._give(builder)
-        if isinstance(answer, CandidateFailure):
-            return answer
-        enumerated: EnumerateReply = answer.message
-        return enumerated
 
     def build(
         self, number: int, configuration: Configuration

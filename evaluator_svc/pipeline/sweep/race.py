@@ -1,7 +1,8 @@
 """Racing: configurations that cannot be the best any more are timed no further.
 
 A configuration is dropped when the lower bound of its median is above the upper bound of the
-incumbent's. Times are taken in `runner.py`.
+incumbent's, or the one or two times that there are of it are all clearly above that. Times are
+taken in `runner.py`.
 """
 
 import dataclasses
@@ -18,8 +19,11 @@ SETTLED_SAMPLES: Final = 40
 """Samples after which a noisy median counts as settled too."""
 FINALISTS: Final = 24
 """Most contenders that are timed on; the others keep the few samples they have."""
+CLEARLY_SLOWER: Final = 1.5
+"""One or two samples, whose interval includes nearly anything, decide if they are this many times
+above the incumbent's upper bound."""
 _FEW_SAMPLES: Final = 6
-"""Below, the interval's bounds are extremes and say nothing of its width."""
+"""Fewest samples of a reliable interval: with fewer it may be narrow by chance."""
 
 
 class Race:
@@ -58,7 +62,7 @@ class Race:
         out = {
             number: contender
             for number, contender in self._contenders.items()
-            if contender is not best and _bounds(contender)[0] > limit_ns
+            if contender is not best and _is_behind(contender, limit_ns)
         }
         for loser in out:
             del self._contenders[loser]
@@ -85,7 +89,7 @@ class Race:
         return [n for n in ranked[:FINALISTS] if not _is_settled(self._contenders[n])]
 
     def contenders(self) -> list[ConfigurationResult]:
-        """Return what is left, best first."""
+        """Return the remaining configurations, best first."""
         return sorted(self._contenders.values(), key=_median)
 
 
@@ -109,6 +113,12 @@ def _bounds(result: ConfigurationResult) -> tuple[float, float]:
     bounds = result.bounds_ns
     assert bounds is not None, "a contender is timed"
     return bounds
+
+
+def _is_behind(result: ConfigurationResult, limit_ns: float) -> bool:
+    least_seen_ns = result.least_seen_ns
+    assert least_seen_ns is not None, "a contender is timed"
+    return _bounds(result)[0] > limit_ns or least_seen_ns > CLEARLY_SLOWER * limit_ns
 
 
 def _is_settled(result: ConfigurationResult) -> bool:

@@ -1,8 +1,7 @@
 """One runner for all configurations of a sweep, and the judge's verdict on each.
 
-A runner that crashes or hangs is replaced, and its inputs are drawn anew: nobody knows what it
-did to them. Configurations are built in `builds.py`; who is the best is told in
-`race.py`.
+A runner that crashes or hangs is replaced, and its inputs are drawn anew, since it may have changed
+them. `builds.py` builds configurations, and `race.py` ranks them.
 """
 
 import dataclasses
@@ -21,6 +20,7 @@ from evaluator_svc.messages.runner import LoadRequest, RunRequest, TimeReply, Ti
 from evaluator_svc.pipeline.memory.memory_plan import MemoryPlan, pool_limit
 from evaluator_svc.pipeline.runner_calls import LAST_SECONDS, DrawnInputs, failure_of, load
 from evaluator_svc.pipeline.sweep.builds import BuiltConfiguration
+from evaluator_svc.pipeline.sweep.race import CLEARLY_SLOWER
 from evaluator_svc.pipeline.timing.measurement import (
     fill_pool,
     has_times,
@@ -35,18 +35,16 @@ from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.plan import allowed_library_ops
 
 _FIRST_SAMPLES: Final = (5, 7)
-"""Fewest and most of a configuration's first block."""
+"""Fewest and most samples of a configuration's first block."""
 _BLOCK_SAMPLES: Final = (10, 20)
-"""The same of each further block."""
+"""Fewest and most samples of each further block."""
 _BLOCK_SHARE: Final = 0.25
-"""Of `timing_seconds`, for one block on one workload."""
+"""Share of `timing_seconds` for one block on one workload."""
 _SUSPICIOUS: Final = 3.0
-"""A run this much above the incumbent's upper bound is timed once; it may have been slow only
-because a first launch is…"""
-_CLEARLY_SLOWER: Final = 1.5
-"""…and is timed no further when that one sample is this much above it too."""
+"""If the first run takes this many times the incumbent's upper bound, the configuration is timed
+once more, since a first launch is slow. If that sample is clearly slower too, it is out."""
 _SLOWER: Final = 1.05
-"""A block ends after three samples that are all this much above it."""
+"""A block ends after three samples that are all this many times the incumbent's upper bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +282,7 @@ class SweepRunner:
             timed = self._measure(process, inputs, number, once, keep=keep)
             if isinstance(timed, CandidateFailure):
                 return timed
-            if min(timed.samples_ns) > _CLEARLY_SLOWER * limit_ns:
+            if min(timed.samples_ns) > CLEARLY_SLOWER * limit_ns:
                 return timed
         settings = dataclasses.replace(settings, stop_above_ns=limit_ns, stop_factor=_SLOWER)
         return self._measure(process, inputs, number, settings, keep=keep)
@@ -324,7 +322,7 @@ class SweepRunner:
         )
 
     def _verify(self, timed: tuple[TimeReply, ...]) -> CandidateFailure | None:
-        """Return what is wrong with the outputs; leaves them poisoned for the next one."""
+        """Return the failure of the outputs, if any; leaves them poisoned for the next call."""
         failure = None
         is_spoiled = False
         blocks = iter(timed)

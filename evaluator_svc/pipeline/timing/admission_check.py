@@ -5,14 +5,19 @@ import dataclasses
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.pipeline.timing.baseline_check import BaselineComparison, check_baselines
-from kernel_foundry.domain.admission import Admission
+from evaluator_svc.hardware.host_load import LoadMeter
+from evaluator_svc.pipeline.timing.baseline_check import (
+    BaselineClock,
+    check_baselines,
+    measured_again,
+)
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import DeviceMemoryError
 
 _MEMORY_SHARE: Final = 0.25
-"""Of a device's memory, with which a look at baselines begins while others hold the rest."""
+"""Share of a device's memory that suffices to check baselines while others hold the rest."""
 
 
 def checked_admission(site: DeviceSite, task: Task, admission: Admission) -> Admission:
@@ -22,6 +27,8 @@ def checked_admission(site: DeviceSite, task: Task, admission: Admission) -> Adm
     """
     judge = site.judge
     judge.facts()
+    check = check_baselines if site.has_true_baselines(task) else measured_again
+    is_complete = False
     baselines: dict[str, tuple[Baseline, ...]] = {}
     drifts: list[str] = []
     least = int(_MEMORY_SHARE * site.memory.capacity_bytes)
@@ -32,15 +39,16 @@ def checked_admission(site: DeviceSite, task: Task, admission: Admission) -> Adm
             for workload in admission.workloads:
                 if not workload.baselines:
                     continue
-                checked = _checked(site, task, workload.workload, workload.baselines)
+                checked = check(_clock(site, task, workload, meter), workload.baselines)
                 baselines[workload.workload] = checked.baselines
                 if checked.drift is not None:
                     drifts.append(f"{workload.workload}: {checked.drift.message}")
+            is_complete = True
         load = meter.load()
     admission = with_baselines(admission, baselines)
-    if drifts:
+    if drifts or (is_complete and not site.has_true_baselines(task)):
         site.remember_admission(task, admission, load, tuple(drifts))
-    else:
+    elif site.has_true_baselines(task):
         site.saw_baselines(task, load)
     return admission
 
@@ -54,12 +62,13 @@ def with_baselines(admission: Admission, baselines: dict[str, tuple[Baseline, ..
     return dataclasses.replace(admission, workloads=workloads)
 
 
-def _checked(
-    site: DeviceSite, task: Task, workload: str, known: tuple[Baseline, ...]
-) -> BaselineComparison:
-    return check_baselines(
-        lambda plan, names: site.judge.time_baselines_of(task, workload, plan, names),
-        known,
+def _clock(
+    site: DeviceSite, task: Task, workload: WorkloadAdmission, meter: LoadMeter
+) -> BaselineClock:
+    name = workload.workload
+    return BaselineClock(
+        time=lambda plan, names: site.judge.time_baselines_of(task, name, plan, names),
         seconds=site.settings.baseline_seconds,
         flush_bytes=site.spec.flush_bytes,
+        is_loaded=meter.is_loaded,
     )

@@ -18,7 +18,7 @@ from kernel_foundry.domain.finding import Figure, Finding
 from kernel_foundry.domain.language import Language
 
 _NARROW_GAIN: Final = 2.0
-"""Of 16-bit operations over those of float32, outside matrix units."""
+"""Rate of 16-bit operations over that of float32, outside matrix units."""
 _RATES: Final = {
     "float16": "fp16",
     "bfloat16": "bf16",

@@ -12,6 +12,7 @@ from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.timing.admission_check import with_baselines
 from evaluator_svc.pipeline.timing.baseline_check import (
+    BaselineClock,
     BaselineComparison,
     check_baselines,
     compared,
@@ -39,8 +40,7 @@ def refresh_baselines(
     """
     site, draft, task = context.site, context.draft, context.request.task
     load = meter.load()
-    is_loaded = load is not None and load.is_loaded
-    is_due = site.baselines.is_due(task.digest, is_loaded=is_loaded)
+    is_due = site.baselines.is_due(task.digest, is_loaded=meter.is_loaded())
     is_fresh = context.request.fresh_baselines
     if load is not None and (finding := load.finding()):
         draft.add_findings((finding,))
@@ -48,10 +48,11 @@ def refresh_baselines(
         return
     drifted: dict[str, tuple[Baseline, ...]] = {}
     for workload in timed:
-        checked = _checked(context, draws, workload)
+        checked = _checked(context, draws, workload, meter)
         if checked.drift is not None:
-            drifted[workload.workload] = checked.baselines
             draft.add_findings((checked.drift,))
+        if checked.baselines != workload.baselines:
+            drifted[workload.workload] = checked.baselines
         if not is_fresh:
             result = draft.workload(workload.workload)
             draft.set_workload(replace(result, baselines=checked.baselines))
@@ -64,14 +65,20 @@ def refresh_baselines(
 
 
 def _checked(
-    context: EvaluationContext, draws: EvaluationDraws, workload: WorkloadAdmission
+    context: EvaluationContext,
+    draws: EvaluationDraws,
+    workload: WorkloadAdmission,
+    meter: LoadMeter,
 ) -> BaselineComparison:
     if context.request.fresh_baselines:
-        return compared(workload.baselines, context.draft.workload(workload.workload).baselines)
+        # Timed beside the candidate: what made them slower made it slower, too.
+        beside = context.draft.workload(workload.workload).baselines
+        return compared(workload.baselines, beside, is_loaded=False)
     draw = draws.of(workload).draw.draw
-    return check_baselines(
-        lambda plan, names: context.judge.time_baselines(draw, plan, names),
-        workload.baselines,
+    clock = BaselineClock(
+        time=lambda plan, names: context.judge.time_baselines(draw, plan, names),
         seconds=context.site.settings.baseline_seconds,
         flush_bytes=context.site.spec.flush_bytes,
+        is_loaded=meter.is_loaded,
     )
+    return check_baselines(clock, workload.baselines)

@@ -21,6 +21,8 @@ from kernel_foundry.domain.median import median_interval
 _KEPT_CALLS: Final = 2
 """Timed calls whose outputs are verified afterwards; one where a draw has room for one."""
 _POOL_SECONDS: Final = 60.0
+_SLOW_SHARE: Final = 4.0
+"""A measurement is late after this multiple of its budget: slow calls have three times it."""
 
 
 def keep_count(draw: Draw) -> int:
@@ -40,13 +42,9 @@ def fill_pool(
     request = PoolRequest(
         workload=workload, wanted_bytes=device.flush_bytes, limit_bytes=limit_bytes, number=number
     )
-    answer = ask_candidate(
+    return ask_candidate(
         process, request, PoolReady, seconds=_POOL_SECONDS, doing="filling the pool"
     )
-    if isinstance(answer, CandidateFailure):
-        return answer
-    pool: PoolReady = answer.message
-    return pool
 
 
 def measure(
@@ -64,18 +62,14 @@ def measure(
         descriptors: As `TimeRequest` says.
         run_seconds: What it may take beyond its own budget before it is ended.
     """
-    answer = ask_candidate(
+    return ask_candidate(
         process,
         request,
         TimeReply,
-        seconds=2.0 * request.settings.seconds + run_seconds,
+        seconds=_SLOW_SHARE * request.settings.seconds + run_seconds,
         doing="timing the kernels",
         descriptors=descriptors,
     )
-    if isinstance(answer, CandidateFailure):
-        return answer
-    timed: TimeReply = answer.message
-    return timed
 
 
 def has_times(timed: TimeReply) -> bool:

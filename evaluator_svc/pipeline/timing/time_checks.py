@@ -27,11 +27,11 @@ its cache."""
 _ACCOUNTED_SHARE: Final = 0.5
 """Share of the wall time, less the slack, that warm samples must account for."""
 _SLACK_NS: Final = 30e6
-"""Messages, allocation of the loop and a pause by the scheduler."""
+"""Slack for messages, allocations of the loop and a pause by the scheduler."""
 _EVENT_SHARE: Final = 0.7
 """Share of the host's time for a call, less its slack, that the call's events must account for."""
 _EVENT_SLACK_NS: Final = 100e3
-"""Submission, and the wake-up of the host that waits: 5 to 10 µs as measured."""
+"""Slack for submission and for the wake-up of the waiting host, which take 5 to 10 µs."""
 
 
 _LEAST_SAMPLES: Final = 8

@@ -58,7 +58,7 @@ class TimingStage:
         self._memory_plan = memory_plan
         self._assess_precision = assess_precision
         self.pool_bytes = 0
-        """Of all input sets so far."""
+        """Bytes of all timed input sets so far."""
 
     def run(self) -> CandidateFailure | None:
         """Time every workload that is not held out; return the first failure."""

@@ -21,7 +21,7 @@ class CallTimes:
 
 
 def watched(process: ChildProcess, call: Callable[[], _T]) -> tuple[_T, CallTimes]:
-    """Return what a call of the process returns, and what passed meanwhile."""
+    """Return the result of a call of the process, and the time that passed meanwhile."""
     before = CoreTimes.of(process.process_id)
     started = time.perf_counter_ns()
     answer = call()

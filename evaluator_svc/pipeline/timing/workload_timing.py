@@ -83,7 +83,7 @@ class TimingSettings:
     """Budget of the cold samples."""
     warm_seconds: float
     run_seconds: float
-    """What a run may take beyond the budget before it is ended."""
+    """Seconds beyond the budget after which a run is ended."""
     pool_limit_bytes: int
     stop_above_ns: float
     fresh_baselines: bool
@@ -290,7 +290,7 @@ class WorkloadTimer:
         return timed, claim, self._judge.verify_kept(self._draw.draw, timed.kept, kept)
 
     def _step_times(self) -> StepTimes | CandidateFailure:
-        answer = ask_candidate(
+        return ask_candidate(
             self._process,
             StepTimesRequest(
                 workload=self._draw.workload,
@@ -301,10 +301,6 @@ class WorkloadTimer:
             seconds=self._settings.run_seconds,
             doing="timing each step",
         )
-        if isinstance(answer, CandidateFailure):
-            return answer
-        times: StepTimes = answer.message
-        return times
 
     def _measure(
         self,
@@ -360,14 +356,15 @@ class WorkloadTimer:
         return (timed, claim), kept
 
     def _poisoning_ns(self) -> float:
-        """Return what overwriting the outputs before a call takes at least."""
+        """Return the least time of overwriting the outputs before a call."""
         outputs = (s for s in self._draw.slots if s.role == TensorRole.OUTPUT.value)
         output_bytes = sum(slot.size_bytes for slot in outputs)
         return 1e9 * output_bytes / self._settings.peaks.cache_bandwidth_bytes_per_second
 
     def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> ClockResult:
-        settings = self._settings
-        in_cache = pool.pool_bytes <= settings.device.cache_bytes
+        settings, device = self._settings, self._settings.device
+        # Behind `flush_bytes` a larger cache keeps nothing.
+        in_cache = pool.pool_bytes < min(device.cache_bytes, device.flush_bytes)
         weights = [s for s in self._draw.slots if s.role in _WEIGHTS]
         floor = floor_ns(
             self._admission.traffic_bound_ns,
@@ -381,7 +378,7 @@ class WorkloadTimer:
             workload=self._draw.workload,
             median_ns=timing.median_ns,
             floor=floor,
-            believed_share=backend_of(settings.device.language).believed_share,
+            believed_share=backend_of(device.language).believed_share,
         )
 
 

@@ -1,16 +1,25 @@
 """Writes a program as a candidate: device code with each different kernel once, and its plan."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from generator_svc.recipes.plain.fixed_sizes import FixedSize
 from generator_svc.recipes.plain.kernel_text import KernelText, KernelWriter
 from generator_svc.recipes.plain.languages import FRAMES
-from generator_svc.recipes.plain.program import SCRATCH, KernelStep
-from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, count_of
-from generator_svc.recipes.plain.tensors import ReducedTensor, ScannedTensor, StoredTensor, Tensor
+from generator_svc.recipes.plain.program import (
+    SCRATCH,
+    KernelStep,
+    LibraryStep,
+    LibraryValue,
+    Step,
+)
+from generator_svc.recipes.plain.row_steps import RowStep, joined
+from generator_svc.recipes.plain.sizes import PlanNumber, Shape, count_of
+from generator_svc.recipes.plain.tensors import ScannedTensor, StoredTensor, Tensor, reductions
 from generator_svc.recipes.plan_text import dictionary
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan import LIBRARY_OPS
 
 _MOST_GROUPS = 1 << 20
 """Blocks of a launch; what is beyond them, threads take in further rounds."""
@@ -34,10 +43,17 @@ class Style:
     "suited": where its loop runs over neighbours, or elements are few."""
     blocks: tuple[int, ...]
     """Threads of a block, the default first."""
+    joins_rows: bool = False
+    """Whether reductions of rows and what reads them there are one kernel."""
 
 
 def write_candidate(
-    steps: list[KernelStep], language: Language, style: Style, comment: str
+    steps: list[Step],
+    language: Language,
+    style: Style,
+    *,
+    comment: str,
+    fixed: Sequence[FixedSize] = (),
 ) -> tuple[str, str]:
     """Return (device code, plan).
 
@@ -46,20 +62,20 @@ def write_candidate(
         language: Of the kernels.
         style: How they are written.
         comment: First line of the plan.
+        fixed: What the plan requires of a workload.
 
     Raises:
         RecipeUnsupported: there are more kernels than a candidate may have.
     """
     steps = _read(steps, _Writer(language, style))
-    writer = _Writer(language, style)
-    launches = [writer.launch(step) for step in steps]
+    writer = _Writer(language, style, shaped=_called_with(steps))
+    lines = [line for step in _joined(steps, language, style) for line in writer.lines(step)]
     index = "int64_t" if writer.most_elements >= _MOST_SMALL else "int"
     frame = FRAMES[language]
     needed = frame.preamble if any(t in writer.code for t in frame.types.values()) else ""
     code = f"{needed}typedef {index} Index;\n\n{writer.code}"
-    plan = (
-        "\n".join([comment, *writer.head(), *_grids(launches), "", *_body(steps, launches)]) + "\n"
-    )
+    body = _body(steps, lines, fixed)
+    plan = "\n".join([comment, *writer.head(), *_grids(lines), "", *body]) + "\n"
     if len(writer.kernels) > _MOST_KERNELS or len(plan) > _MOST_PLAN or len(code) > _MOST_CODE:
         raise RecipeUnsupported(f"a graph of {len(steps)} kernels")
     return code, plan
@@ -71,13 +87,49 @@ class _Launch:
     grid: str
     tensors: tuple[StoredTensor, ...]
     target: StoredTensor
-    count: str
+    scratch: str
+    """Size of the target, where that is scratch."""
     local: str
+
+    def text(self, names: dict[StoredTensor, str]) -> str:
+        arguments = [names.get(t, t.name) for t in (*self.tensors, self.target)]
+        arguments += [self.local] if self.local else []
+        return f"{self.kernel}[{self.grid}, BLOCK]({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    step: LibraryStep
+    scratch: str
+
+    @property
+    def tensors(self) -> tuple[StoredTensor, ...]:
+        return self.step.tensors
+
+    @property
+    def target(self) -> StoredTensor:
+        return self.step.target
+
+    def text(self, names: dict[StoredTensor, str], out: str) -> str:
+        required = LIBRARY_OPS[self.step.name].required
+        given = [
+            _argument(value, names) if key in required else f"{key}={_argument(value, names)}"
+            for key, value in self.step.given
+        ]
+        into = f", out={out}" if out else ""
+        return f"ops.{self.step.name}({', '.join(given)}{into})"
+
+
+def _argument(value: LibraryValue, names: dict[StoredTensor, str]) -> str:
+    return names.get(value, value.name) if isinstance(value, StoredTensor) else repr(value)
 
 
 class _Writer:
-    def __init__(self, language: Language, style: Style) -> None:
+    def __init__(
+        self, language: Language, style: Style, *, shaped: frozenset[StoredTensor] = frozenset()
+    ) -> None:
         self._language, self._style = language, style
+        self._shaped = shaped
         self._macros: dict[str, str] = {}
         self.kernels: dict[tuple[str, str], str] = {}
         self.most_elements = 0
@@ -94,20 +146,42 @@ class _Writer:
         constants = {name: text for text, name in self._macros.items()}
         return [*lines, f"CONST = {dictionary(constants)}"] if constants else lines
 
+    def lines(self, step: Step | RowStep) -> list[_Launch | _Call]:
+        if not isinstance(step, RowStep):
+            return [self.line(step)]
+        joined = self._launch_rows(step)
+        return [joined] if joined else [self.launch(s) for s in (*step.reduced, step.last)]
+
+    def line(self, step: Step) -> _Launch | _Call:
+        if isinstance(step, LibraryStep):
+            return _Call(step=step, scratch=self._scratch(step.target))
+        return self.launch(step)
+
     def launch(self, step: KernelStep) -> _Launch:
-        reduced = next(_reductions(step.root), None)
-        is_shared = reduced is not None and self._is_shared(reduced, step)
+        is_shared = self.is_shared(step)
         text = KernelWriter(FRAMES[self._language], self._macro, is_shared=is_shared).write(
             step.root, step.target
         )
-        kernel = self.kernels.setdefault((text.head, text.body), f"step_{len(self.kernels)}")
-        for stored in (*text.tensors, step.target):
-            self._reach(stored.shape)
-        if reduced is not None:
-            self._reach(reduced.loops)
         elements = step.root.shape
         if isinstance(step.root, ScannedTensor):
             elements = tuple(s for n, s in enumerate(elements) if n != step.root.axis)
+        return self._launched(text, step, step.root, elements)
+
+    def _launch_rows(self, step: RowStep) -> _Launch | None:
+        text = KernelWriter(FRAMES[self._language], self._macro, is_shared=True).write_rows(
+            [(s.root, s.target) for s in step.reduced], step.last.root, step.last.target
+        )
+        first = step.reduced[0].root
+        return self._launched(text, step.last, first, first.shape) if text else None
+
+    def _launched(
+        self, text: KernelText, step: KernelStep, looping: Tensor, elements: Shape
+    ) -> _Launch:
+        kernel = self.kernels.setdefault((text.head, text.body), f"step_{len(self.kernels)}")
+        for stored in (*text.tensors, step.target):
+            self._reach(stored.shape)
+        for reduced in reductions(looping):
+            self._reach(reduced.loops)
         count = self._count(elements)
         needs_local = text.shares and FRAMES[self._language].block_parameter
         dtype = {"float": "float32", "int64_t": "int64", "bool": "bool"}.get(text.shares, "")
@@ -116,11 +190,20 @@ class _Writer:
             grid=f"{'block_each' if text.shares else 'thread_each'}({count})",
             tensors=text.tensors,
             target=step.target,
-            count=self._count(step.target.shape),
+            scratch=self._scratch(step.target),
             local=f"local(BLOCK, {dtype})" if needs_local else "",
         )
 
-    def _is_shared(self, reduced: ReducedTensor, step: KernelStep) -> bool:
+    def _scratch(self, target: StoredTensor) -> str:
+        if target in self._shaped and target.shape:
+            sizes = [self._macro(size) for size in target.shape]
+            return f"({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
+        return self._count(target.shape)
+
+    def is_shared(self, step: KernelStep) -> bool:
+        reduced = next(reductions(step.root), None)
+        if reduced is None:
+            return False
         if self._style.share != "suited":
             return self._style.share == "always"
         terms, elements = _most(reduced.loops), _most(step.target.shape)
@@ -129,7 +212,7 @@ class _Writer:
     def _reach(self, shape: Shape) -> None:
         self.most_elements = max(self.most_elements, _most(shape))
 
-    def _macro(self, size: SymbolicSize) -> str:
+    def _macro(self, size: PlanNumber) -> str:
         if size.is_literal:
             return size.text
         return self._macros.setdefault(size.text, f"D{len(self._macros)}")
@@ -138,64 +221,78 @@ class _Writer:
         return self._macro(count_of(shape)) if shape else "1"
 
 
-def _grids(launches: list["_Launch"]) -> Iterator[str]:
+def _joined(steps: list[Step], language: Language, style: Style) -> list[Step | RowStep]:
+    if not style.joins_rows:
+        return list(steps)
+    writer = _Writer(language, style)
+    reads = {step.target: writer.line(step).tensors for step in steps}
+    return joined(steps, reads, writer.is_shared)
+
+
+def _called_with(steps: list[Step]) -> frozenset[StoredTensor]:
+    """Return what the library reads or makes: its shape counts, not its size alone."""
+    calls = [step for step in steps if isinstance(step, LibraryStep)]
+    return frozenset(tensor for call in calls for tensor in (*call.tensors, call.target))
+
+
+def _grids(lines: list[_Launch | _Call]) -> Iterator[str]:
     """Yield the helpers that give grids; few letters a launch keep plans of deep networks short."""
     for name, blocks in (("thread_each", "cdiv(count, BLOCK)"), ("block_each", "count")):
-        if any(launch.grid.startswith(name) for launch in launches):
+        if any(isinstance(line, _Launch) and line.grid.startswith(name) for line in lines):
             yield f"\ndef {name}(count):\n    return min({blocks}, {_MOST_GROUPS})\n"
 
 
-def _read(steps: list[KernelStep], writer: "_Writer") -> list[KernelStep]:
+def _read(steps: list[Step], writer: _Writer) -> list[Step]:
     """Return the steps that an output needs: an operator may have results that nobody asked for."""
-    found: list[KernelStep] = []
+    found: list[Step] = []
     wanted: set[StoredTensor] = set()
     for step in reversed(steps):
-        if step.target in wanted or not _is_scratch(step.target, steps):
+        is_output = isinstance(step, LibraryStep) and bool(step.output)
+        if step.target in wanted or is_output or not _is_scratch(step.target, steps):
             found.insert(0, step)
-            wanted.update(writer.launch(step).tensors)
+            wanted.update(writer.line(step).tensors)
     return found
 
 
-def _body(steps: list[KernelStep], launches: list[_Launch]) -> list[str]:
+def _body(steps: list[Step], lines: list[_Launch | _Call], fixed: Sequence[FixedSize]) -> list[str]:
     """Return the plan's functions; scratch that nobody reads any more is taken again."""
+    outputs = {s.target: s.output for s in steps if isinstance(s, LibraryStep) and s.output}
     named = list(dict.fromkeys(
-        tensor.name
-        for launch in launches
-        for tensor in (*launch.tensors, launch.target)
-        if not _is_scratch(tensor, steps)
+        outputs.get(tensor, tensor.name)
+        for line in lines
+        for tensor in (*line.tensors, line.target)
+        if tensor in outputs or not _is_scratch(tensor, steps)
     ))  # fmt: skip
-    last = {t: place for place, launch in enumerate(launches) for t in launch.tensors}
-    names: dict[StoredTensor, str] = {}
+    last = {t: place for place, line in enumerate(lines) for t in line.tensors}
+    sizes = {line.target: line.scratch for line in lines}
+    names = dict(outputs)
     free: dict[tuple[str, str], list[str]] = {}
-    lines = [f"def launch({', '.join(named)}):"]
-    for place, launch in enumerate(launches):
-        target = launch.target
-        if _is_scratch(target, steps):
-            spare = free.setdefault((launch.count, target.dtype), [])
+    names_read = dict.fromkeys([*named, *(size.name for size in fixed)])
+    found = [f"def launch({', '.join(names_read)}):"]
+    found += [f"    require({size.condition})" for size in fixed]
+    for place, line in enumerate(lines):
+        target = line.target
+        is_scratch = target not in outputs and _is_scratch(target, steps)
+        spare = free.setdefault((line.scratch, target.dtype), []) if is_scratch else []
+        is_spare = bool(spare)
+        if is_scratch:
             names[target] = spare.pop() if spare else target.name
-            if names[target] == target.name:
-                lines.append(f"    {target.name} = empty({launch.count}, {target.dtype})")
-        arguments = [names.get(t, t.name) for t in (*launch.tensors, target)]
-        arguments += [launch.local] if launch.local else []
-        lines.append(f"    {launch.kernel}[{launch.grid}, BLOCK]({', '.join(arguments)})")
-        for tensor in launch.tensors:
-            if tensor in names and last[tensor] == place:
-                count = next(other.count for other in launches if other.target is tensor)
-                free[count, tensor.dtype].append(names[tensor])
-    return lines
+        if isinstance(line, _Launch):
+            if is_scratch and not is_spare:
+                found.append(f"    {target.name} = empty({line.scratch}, {target.dtype})")
+            found.append(f"    {line.text(names)}")
+        elif is_scratch and not is_spare:
+            found.append(f"    {target.name} = {line.text(names, '')}")
+        else:
+            found.append(f"    {line.text(names, names[target])}")
+        for tensor in line.tensors:
+            if tensor in names and tensor not in outputs and last[tensor] == place:
+                free[sizes[tensor], tensor.dtype].append(names[tensor])
+    return found
 
 
-def _is_scratch(tensor: StoredTensor, steps: list[KernelStep]) -> bool:
+def _is_scratch(tensor: StoredTensor, steps: list[Step]) -> bool:
     return tensor.name.startswith(SCRATCH) and any(step.target is tensor for step in steps)
-
-
-def _reductions(tensor: Tensor) -> Iterator[ReducedTensor]:
-    """Yield what a kernel of `tensor` loops over."""
-    if isinstance(tensor, ReducedTensor):
-        yield tensor
-        return
-    for operand in tensor.operands:
-        yield from _reductions(operand)
 
 
 def _most(shape: Shape) -> int:

@@ -1,12 +1,12 @@
 """Writes one kernel: a loop over the elements of a tensor, with all it takes to compute one."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from generator_svc.recipes.plain.languages import KernelFrame
-from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, count_of
+from generator_svc.recipes.plain.sizes import PlanNumber, Shape, SymbolicSize, count_of
 from generator_svc.recipes.plain.tensors import (
     NUMBER,
     Index,
@@ -14,6 +14,7 @@ from generator_svc.recipes.plain.tensors import (
     ScannedTensor,
     StoredTensor,
     Tensor,
+    reductions,
 )
 
 _COMBINED = {
@@ -80,7 +81,7 @@ class KernelWriter:
     """
 
     def __init__(
-        self, frame: KernelFrame, macro: Callable[[SymbolicSize], str], *, is_shared: bool
+        self, frame: KernelFrame, macro: Callable[[PlanNumber], str], *, is_shared: bool
     ) -> None:
         self._frame = frame
         self.macro = macro
@@ -93,6 +94,10 @@ class KernelWriter:
         self._parameters: dict[StoredTensor, str] = {}
         self._kept: list[Tensor] = []
         self._shares = ""
+        self._values: dict[StoredTensor, str] = {}
+        self._row: tuple[SymbolicSize, SymbolicSize] | None = None
+        self._element = ""
+        self._is_by_row = True
 
     def write(self, root: Tensor, target: StoredTensor) -> KernelText:
         """Return the kernel that computes `root` into `target`."""
@@ -101,6 +106,9 @@ class KernelWriter:
         else:
             with self._each_of(root.shape) as index:
                 self._put(target, index, self.read(root, index))
+        return self._text(target)
+
+    def _text(self, target: StoredTensor) -> KernelText:
         _drop_unused(self._lines)
         shares = self._shares if self._is_shared else ""
         frame = self._frame
@@ -119,8 +127,39 @@ class KernelWriter:
             shares=shares,
         )
 
+    def write_rows(
+        self, reduced: Sequence[tuple[Tensor, StoredTensor]], root: Tensor, target: StoredTensor
+    ) -> KernelText | None:
+        """Return the kernel whose blocks reduce a row and then compute its elements.
+
+        Args:
+            reduced: Roots with one value a row and what they would be stored as, in order.
+            root: Of as many elements as all rows have; it reads those values of its own row.
+            target: What it is stored to.
+
+        Returns:
+            None where a row's value is read from another row.
+        """
+        (first, _), *_ = reduced
+        loops = next(reductions(first)).loops
+        self._row = (count_of(first.shape), count_of(loops))
+        rows, length = (self.macro(size) for size in self._row)
+        with self._block(f"for (Index at = first; at < {rows}; at += stride)"):
+            for value, stored in reduced:
+                index = self._named("at", value.shape)
+                self._values[stored] = self.read(value, index)
+            with self._block(f"for (Index along = lane; along < {length}; along += BLOCK)"):
+                self._element = self.name("Index", f"at * {length} + along")
+                element = self.read(root, self._named(self._element, root.shape))
+                narrowed = self._narrowed(target, element)
+                self._line(f"to[{self._element}] = {narrowed};")
+        return self._text(target) if self._is_by_row else None
+
     def load(self, stored: StoredTensor, index: Index) -> str:
         """See `tensors.Body.load`."""
+        if stored in self._values:
+            self._is_by_row = self._is_by_row and self.flat(index, stored.shape) == "at"
+            return self._values[stored]
         name = self._parameters.setdefault(stored, f"a{len(self._parameters)}")
         element = f"{name}[{self.flat(index, stored.shape)}]"
         widened = self._frame.widening.get(stored.dtype, f"({stored.kind})" + "{0}")
@@ -175,6 +214,30 @@ class KernelWriter:
     def unflat(self, flat: str, shape: Shape) -> Index:
         """See `tensors.Body.unflat`."""
         flat = self.name("Index", flat)
+        if flat == self._element:
+            return self._in_row(shape)
+        return self._split(flat, shape)
+
+    def _in_row(self, shape: Shape) -> Index:
+        """Return the index of the present element of the row: the row's own, then along it."""
+        assert self._row is not None
+        rows, length = self._row
+        for place in range(1, len(shape)):
+            before, behind = count_of(shape[:place]), count_of(shape[place:])
+            if before.values == rows.values and behind.text == length.text:
+                of_row = self._named("at", shape[:place])
+                found = (*of_row, *self._named("along", shape[place:]))
+                self._scope.flats[found, _texts(shape)] = self._element
+                return found
+        return self._split(self._element, shape)
+
+    def _named(self, flat: str, shape: Shape) -> Index:
+        """Return the index of a position, computed once."""
+        found = tuple(self.name("Index", at) for at in self.unflat(flat, shape))
+        self._scope.flats[found, _texts(shape)] = flat
+        return found
+
+    def _split(self, flat: str, shape: Shape) -> Index:
         index: list[str] = []
         below = ""
         for place, size in reversed(list(enumerate(shape))):
@@ -244,6 +307,9 @@ class KernelWriter:
             self._line(f"{total} = {combined.format(total, value)};")
         self._line(f"parts[lane] = {total};")
         self._line(self._frame.barrier)
+        if reduced.how in ("max", "min"):
+            self._join_in_pairs(combined, total)
+            return
         with self._block("for (int step = BLOCK / 2; step > 0; step /= 2)"):
             joined = combined.format("parts[lane]", "parts[lane + step]")
             self._line(f"if (lane < step) parts[lane] = {joined};")
@@ -251,19 +317,32 @@ class KernelWriter:
         self._line(f"{total} = parts[0];")
         self._line(self._frame.barrier)  # all have read it before the next element's is written
 
+    def _join_in_pairs(self, combined: str, total: str) -> None:
+        """Join all lanes' parts without a branch: each lane ends with the whole.
+
+        A choice between two parts under `if (lane < step)` makes SYCL's compiler for CPUs part the
+        lanes, and some of them then read the result before it is there.
+        """
+        with self._block("for (int step = BLOCK / 2; step > 0; step /= 2)"):
+            self._line(f"{total} = {combined.format(total, 'parts[lane ^ step]')};")
+            self._line(self._frame.barrier)
+            self._line(f"parts[lane] = {total};")
+            self._line(self._frame.barrier)
+
     def _put(self, target: StoredTensor, index: Index, value: str) -> None:
-        narrowed = self._frame.narrowing.get(target.dtype, f"({self._type(target)})" + "{0}")
         guard = "if (lane == 0) " if self._shares else ""
         place = self.flat(index, target.shape)
-        self._line(f"{guard}to[{place}] = {narrowed.format(value)};")
+        self._line(f"{guard}to[{place}] = {self._narrowed(target, value)};")
+
+    def _narrowed(self, target: StoredTensor, value: str) -> str:
+        narrowed = self._frame.narrowing.get(target.dtype, f"({self._type(target)})" + "{0}")
+        return narrowed.format(value)
 
     @contextmanager
     def _each_of(self, shape: Shape) -> Iterator[Index]:
         count = self.macro(count_of(shape)) if shape else "1"
         with self._block(f"for (Index at = first; at < {count}; at += stride)"):
-            named = tuple(self.name("Index", at) for at in self.unflat("at", shape))
-            self._scope.flats[named, _texts(shape)] = "at"
-            yield named
+            yield self._named("at", shape)
 
     @contextmanager
     def _loops(self, sizes: list[SymbolicSize]) -> Iterator[Index]:

@@ -39,16 +39,30 @@ def _cross_entropy(
         each = p.map("(-{0} * {1})", log_softmax(p, x, axis), target)
         loss = p.reduce("sum", each, [axis])
         return folded(p, loss, reduction)
-    if label_smoothing:
-        raise RecipeUnsupported("aten.cross_entropy_loss with label_smoothing")
     x, top, total = exponentials(p, x, [axis])
     likelihood = p.map("({0} - {1} - {m}log({2}))", x, top, total)
-    return _nll(p, likelihood, target, weight, reduction, ignore_index)
+    if not label_smoothing:
+        return _nll(p, likelihood, target, weight, reduction, ignore_index)
+    # A share of the target's likelihood goes to all classes alike, each by its weight.
+    each = likelihood if weight is None else p.map("({0} * {1})", likelihood, _along(p, weight, x))
+    classes = p.cast(p.number(x.shape[axis]), NUMBER)
+    others = p.map("({0} * {1} / {2})", p.reduce("sum", each, [axis]), label_smoothing, classes)
+    return _nll(
+        p, likelihood, target, weight, reduction, ignore_index,
+        smoothing=(label_smoothing, p.store(others)),
+    )  # fmt: skip
+
+
+def _along(p: Program, weight: Tensor, x: Tensor) -> Tensor:
+    """Return the weights of classes along the axis of classes of `x`."""
+    for _ in x.shape[2:]:
+        weight = p.unsqueeze(weight, -1)
+    return weight
 
 
 def _nll(
     p: Program, x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1,
-    ignore_index: int = -100,
+    ignore_index: int = -100, smoothing: tuple[float, Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
     axis = 0 if len(x.shape) == 1 else 1
     target = p.at_hand(target)
@@ -63,7 +77,11 @@ def _nll(
     if weight is not None:
         of = weight
         factor = p.moved(of, target.shape, lambda b, i: (move(b, i)[axis],))
-    loss = where(p, wanted, p.map("(-{0} * {1})", picked, factor), 0.0)
+    each = p.map("(-{0} * {1})", picked, factor)
+    if smoothing:
+        share, others = smoothing
+        each = p.map("({0} * {1} - {2})", each, 1.0 - share, others)
+    loss = where(p, wanted, each, 0.0)
     if reduction != 1:
         return folded(p, loss, reduction)
     counted = where(p, wanted, p.expand(p.map("{0}", factor), target.shape), 0.0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from generator_svc.recipes.plain.elementwise import where
-from generator_svc.recipes.plain.program import Program
+from generator_svc.recipes.plain.program import Operand, Program
 from generator_svc.recipes.plain.reductions import softmax, squeezed
 from generator_svc.recipes.plain.sizes import Shape, SymbolicSize
 from generator_svc.recipes.plain.tensors import NUMBER, TRUTH, Index, KernelBody, Tensor
@@ -65,13 +65,13 @@ def _einsum(p: Program, equation: str, tensors: Sequence[Tensor], **_: Any) -> T
 
 def _attention(
     p: Program, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, scale: Operand | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
     if dropout_p or enable_gqa:
         raise RecipeUnsupported("aten.scaled_dot_product_attention with dropout or grouped heads")
     width = p.cast(p.number(query.shape[-1]), NUMBER)
-    factor = p.map("(1.0f / {m}sqrt({0}))", width) if scale is None else float(scale)
+    factor = p.map("(1.0f / {m}sqrt({0}))", width) if scale is None else scale
     scores = p.map("({0} * {1})", matmul(p, query, _turned(p, key)), factor)
     lowest = float("-inf")
     if is_causal:

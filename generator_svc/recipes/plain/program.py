@@ -4,12 +4,20 @@ Operators of PyTorch are read by `translation`, kernels written by `kernel_text`
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from generator_svc.recipes.plain.kernel_text import NEUTRAL
 from generator_svc.recipes.plain.languages import KINDS
-from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, fixed, product, same
+from generator_svc.recipes.plain.sizes import (
+    PlanNumber,
+    Shape,
+    SizeNumber,
+    SymbolicSize,
+    fixed,
+    product,
+    same,
+)
 from generator_svc.recipes.plain.tensors import (
     NUMBER,
     TRUTH,
@@ -44,6 +52,9 @@ _FEW_ELEMENTS, _LONG_REDUCTION, _PARTS = 2048, 1 << 16, 512
 _RANKS = {TRUTH: 0, WHOLE: 1, NUMBER: 2}
 
 
+LibraryValue = StoredTensor | int | float | str | tuple[int, ...] | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class KernelStep:
     """One kernel: what it computes, and where to."""
@@ -51,6 +62,24 @@ class KernelStep:
     root: Tensor
     target: StoredTensor
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LibraryStep:
+    """One library call: its name in plans, what it is given by parameter, and its result."""
+
+    name: str
+    given: tuple[tuple[str, LibraryValue], ...]
+    target: StoredTensor
+    output: str = ""
+    """Where the result goes, in place of scratch."""
+
+    @property
+    def tensors(self) -> tuple[StoredTensor, ...]:
+        """What it reads."""
+        return tuple(value for _, value in self.given if isinstance(value, StoredTensor))
+
+
+Step = KernelStep | LibraryStep
 
 Operand = Tensor | SymbolicSize | int | float | bool
 
@@ -65,9 +94,10 @@ class Program:
 
     def __init__(self, workloads: int, *, is_fused: bool) -> None:
         self.one = fixed(1, workloads)
-        self.steps: list[KernelStep] = []
+        self.steps: list[Step] = []
         self._workloads = workloads
         self._is_fused = is_fused
+        self._operands: dict[tuple[Tensor, str], StoredTensor] = {}
 
     def size(self, number: SymbolicSize | int) -> SymbolicSize:
         """Return a number of the reference's text as a size."""
@@ -84,11 +114,40 @@ class Program:
         if isinstance(tensor, StoredTensor) and target is None:
             return tensor
         if target is None:
-            name = f"{SCRATCH}{len(self.steps)}"
-            dtype = _SCRATCH[tensor.kind]
-            target = StoredTensor(shape=tensor.shape, kind=tensor.kind, name=name, dtype=dtype)
+            target = self._scratch(tensor.shape, tensor.kind, _SCRATCH[tensor.kind])
         self.steps.append(KernelStep(root=self.cast(tensor, target.kind), target=target))
         return target
+
+    def operand(self, tensor: Tensor, dtype: str) -> StoredTensor:
+        """Return `tensor` as memory of a data type, which a library call can read."""
+        if isinstance(tensor, StoredTensor) and tensor.dtype == dtype:
+            return tensor
+        known = self._operands.get((tensor, dtype))
+        if known is None:
+            target = self._scratch(tensor.shape, KINDS[dtype], dtype)
+            known = self._operands[tensor, dtype] = self.store(tensor, target)
+        return known
+
+    def call(
+        self, name: str, given: Mapping[str, LibraryValue], shape: Shape, dtype: str
+    ) -> StoredTensor:
+        """Return the result of a library call."""
+        target = self._scratch(shape, NUMBER, dtype)
+        self.steps.append(LibraryStep(name=name, given=tuple(given.items()), target=target))
+        return target
+
+    def put(self, tensor: Tensor, target: StoredTensor) -> None:
+        """Compute `tensor` into an output: by the library where it is the result of a call."""
+        for place, step in enumerate(self.steps):
+            if (
+                isinstance(step, LibraryStep)
+                and step.target is tensor
+                and not step.output
+                and step.target.dtype == target.dtype
+            ):
+                self.steps[place] = replace(step, output=target.name)
+                return
+        self.store(tensor, target)
 
     def settle(self, tensor: Tensor, users: int) -> Tensor:
         """Return a node's result as its users should read it: computed by each, or once for all."""
@@ -129,9 +188,10 @@ class Program:
         kind = TRUTH if isinstance(number, bool) else WHOLE if isinstance(number, int) else NUMBER
         return FilledTensor(shape=shape, kind=kind, text=literal(number))
 
-    def number(self, size: SymbolicSize) -> Tensor:
-        """Return a size as a tensor without dimensions."""
-        return SizeTensor(shape=(), kind=WHOLE, size=size)
+    def number(self, size: PlanNumber) -> Tensor:
+        """Return a size, or a number from one, as a tensor without dimensions."""
+        kind = NUMBER if isinstance(size, SizeNumber) else WHOLE
+        return SizeTensor(shape=(), kind=kind, size=size)
 
     def positions(self, shape: Shape, axis: int) -> Tensor:
         """Return a tensor whose elements are their positions along an axis."""
@@ -157,6 +217,10 @@ class Program:
             ready.append(tensor if is_free else self.loop_free(tensor))
         return MappedTensor(shape=shape, kind=kind or wide, template=template, of=tuple(ready))
 
+    def _scratch(self, shape: Shape, kind: str, dtype: str) -> StoredTensor:
+        name = f"{SCRATCH}{len(self.steps)}"
+        return StoredTensor(shape=shape, kind=kind, name=name, dtype=dtype)
+
     def moved(
         self, tensor: Tensor, shape: Shape, move: Callable[[KernelBody, Index], Index]
     ) -> Tensor:
@@ -181,7 +245,13 @@ class Program:
         order = [place % len(order) for place in order]
         shape = tuple(tensor.shape[place] for place in order)
         back = [order.index(place) for place in range(len(order))]
-        return self.moved(tensor, shape, lambda _, index: tuple(index[place] for place in back))
+        return ViewedTensor(
+            shape=shape,
+            kind=tensor.kind,
+            of=tensor,
+            move=lambda _, index: tuple(index[place] for place in back),
+            order=tuple(order),
+        )
 
     def view(self, tensor: Tensor, shape: Shape) -> Tensor:
         """Return the tensor's elements in their order, in another shape."""
@@ -252,7 +322,7 @@ class Program:
         found = self.fold(how, turned, len(over), is_shared=over[-1] == rank - 1)
         if keeps:
             shape = tuple(self.one if p in over else s for p, s in enumerate(tensor.shape))
-            found = self.view(self.store(found), shape)
+            found = self.view(found, shape)
         return found
 
     def fold(self, how: str, tensor: Tensor, dimensions: int, *, is_shared: bool) -> Tensor:

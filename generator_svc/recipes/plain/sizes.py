@@ -3,8 +3,12 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from generator_svc.recipes.unsupported import RecipeUnsupported
+
+_NEAR: Final = 1e-12
+"""Relative difference that rounding explains: a square root may be a power in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,16 @@ class SymbolicSize:
         return SymbolicSize(values, f"({self.text} {sign} {right.text})")
 
 
+@dataclass(frozen=True, slots=True)
+class SizeNumber:
+    """A number of floating point that follows from a size, such as the root of a head's width."""
+
+    text: str
+    """How the plan computes it."""
+    is_literal: ClassVar[bool] = False
+
+
+PlanNumber = SymbolicSize | SizeNumber
 Shape = tuple[SymbolicSize, ...]
 
 
@@ -106,6 +120,33 @@ def found_in(values: tuple[int, ...], known: Sequence[SymbolicSize]) -> Symbolic
             if scaled.values == values:
                 return scaled
     raise RecipeUnsupported(f"a constant that depends on the sizes, {values}")
+
+
+_POWERS: Final = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
+"""Powers of a size that references divide and multiply by, the likeliest first."""
+
+
+def number_from(values: tuple[float, ...], known: Sequence[SymbolicSize]) -> SizeNumber:
+    """Return a number of these values, which differ between workloads.
+
+    It is a power of one of `known`, or of the product of two, times a constant.
+
+    Raises:
+        RecipeUnsupported: there is no such size.
+    """
+    products = [a * b for i, a in enumerate(known) for b in known[i:]]
+    found: list[tuple[SymbolicSize, float, float]] = []
+    for size in (*known, *products):
+        for power in _POWERS if min(size.values) > 0 else ():
+            factors = [v / s**power for v, s in zip(values, size.values, strict=True)]
+            if all(math.isclose(factor, factors[0], rel_tol=_NEAR) for factor in factors):
+                found.append((size, power, factors[0]))
+    if not found or not all(math.isfinite(value) for value in values):
+        raise RecipeUnsupported(f"a constant that depends on the sizes, {values}")
+    # Without a factor it is more likely what the reference says.
+    size, power, factor = min(found, key=lambda f: not math.isclose(f[2], 1.0, rel_tol=_NEAR))
+    text = f"{size.text} ** {power!r}" if power > 0 else f"{size.text} ** ({power!r})"
+    return SizeNumber(text if math.isclose(factor, 1.0, rel_tol=_NEAR) else f"{factor!r} * {text}")
 
 
 def same(one: Shape, other: Shape) -> bool:

@@ -4,12 +4,12 @@ Pointwise chains, views and paddings are no kernels of their own, but part of th
 whoever reads them. A tensor becomes memory when `Program.store` makes it so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from generator_svc.recipes.plain.sizes import Shape, SymbolicSize
+from generator_svc.recipes.plain.sizes import PlanNumber, Shape
 
 Index = tuple[str, ...]
 """C++ text of the position along each dimension."""
@@ -42,8 +42,8 @@ class KernelBody(Protocol):
         """Loop over what is reduced; return the name of the result."""
         ...
 
-    def macro(self, size: SymbolicSize) -> str:
-        """Return a size's name in the device code."""
+    def macro(self, size: PlanNumber) -> str:
+        """Return the name in the device code of a size, or of what follows from one."""
         ...
 
     def flat(self, index: Index, shape: Shape) -> str:
@@ -112,13 +112,13 @@ class FilledTensor(Tensor):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SizeTensor(Tensor):
-    """A size as a number."""
+    """A size as a number, or a number that follows from one."""
 
-    size: SymbolicSize
+    size: PlanNumber
 
     def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
-        return f"(int64_t){body.macro(self.size)}"
+        return f"({self.kind}){body.macro(self.size)}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,6 +164,8 @@ class ViewedTensor(Tensor):
     of: Tensor
     move: Callable[[KernelBody, Index], Index]
     """From an index of the view to one of the tensor."""
+    order: tuple[int, ...] = ()
+    """The tensor's dimensions in the view, where it does nothing else; empty: it does."""
 
     @property
     def operands(self) -> tuple[Tensor, ...]:
@@ -246,3 +248,12 @@ class ScannedTensor(Tensor):
     def operands(self) -> tuple[Tensor, ...]:
         """See `Tensor.operands`."""
         return (self.of,)
+
+
+def reductions(tensor: Tensor) -> Iterator[ReducedTensor]:
+    """Yield what a kernel of `tensor` loops over."""
+    if isinstance(tensor, ReducedTensor):
+        yield tensor
+        return
+    for operand in tensor.operands:
+        yield from reductions(operand)

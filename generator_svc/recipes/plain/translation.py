@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,13 +10,14 @@ from generator_svc.recipes.graph_reader import operator_name
 from generator_svc.recipes.plain.constants import CONSTANTS
 from generator_svc.recipes.plain.elementwise import ELEMENTWISE
 from generator_svc.recipes.plain.languages import KINDS
+from generator_svc.recipes.plain.library_calls import called
 from generator_svc.recipes.plain.losses import LOSSES
 from generator_svc.recipes.plain.movement import MOVEMENT
 from generator_svc.recipes.plain.pooling import POOLING
 from generator_svc.recipes.plain.products import PRODUCTS
 from generator_svc.recipes.plain.program import Program, broadcast
 from generator_svc.recipes.plain.reductions import REDUCTIONS
-from generator_svc.recipes.plain.sizes import SymbolicSize, found_in
+from generator_svc.recipes.plain.sizes import SymbolicSize, found_in, number_from
 from generator_svc.recipes.plain.tensors import StoredTensor, Tensor
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole
@@ -61,21 +62,29 @@ class _Missing:
     what: str
 
 
+class _OperandMissing(RecipeUnsupported):
+    """An operand that could not be translated; its message names what and where."""
+
+
 class Translation:
     """The program of an admitted task.
 
     Args:
         admission: The task, with its graph in every workload.
         is_fused: See `Program`.
+        library_ops: Operators that become library calls, by their names in plans.
 
     Raises:
         RecipeUnsupported: an operator, a data type or a size that no plain kernel does.
     """
 
-    def __init__(self, admission: Admission, *, is_fused: bool) -> None:
+    def __init__(
+        self, admission: Admission, *, is_fused: bool, library_ops: Collection[str] = ()
+    ) -> None:
         admission = admission.with_graphs
         workloads = admission.workloads
         self.program = Program(len(workloads), is_fused=is_fused)
+        self._library_ops = library_ops
         self._graphs = [w.graph for w in workloads]
         if not all(self._graphs):
             raise RecipeUnsupported("what torch.export cannot follow")
@@ -131,7 +140,7 @@ class Translation:
         value = self._tensor(_Node(result))
         assert isinstance(target, StoredTensor)  # a named tensor
         found = StoredTensor(shape=value.shape, kind=target.kind, name=output, dtype=target.dtype)
-        self.program.store(value, found)
+        self.program.put(value, found)
 
     def _node(self, place: int, node: GraphNode) -> Any:
         """Return a node's result, or what is missing for it."""
@@ -142,11 +151,13 @@ class Translation:
             self._bases[node.name] = self._bases.get(first, first)
         try:
             found = self._computed(place, node, name.removesuffix("_") if is_in_place else name)
+        except _OperandMissing as missing:
+            found = _Missing(str(missing))
         except RecipeUnsupported as unsupported:
-            found = _Missing(str(unsupported))
+            found = _Missing(_placed(str(unsupported), node))
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
             # Arguments of a form that the operator's kernel was not written for.
-            found = _Missing(f"{operator_name(node)} with these arguments")
+            found = _Missing(f"{operator_name(node)} with these arguments (node {node.name})")
         if is_in_place and first:
             found = self._overwritten(node, first, found)
         return found
@@ -162,7 +173,10 @@ class Translation:
         operator = OPERATORS.get(name)
         if operator is None:
             raise RecipeUnsupported(operator_name(node))
-        found = operator(self.program, *positional, **named)
+        found = called(self.program, name, node.dtype, (positional, named), self._library_ops,
+                       operator)  # fmt: skip
+        if found is None:
+            found = operator(self.program, *positional, **named)
         return self._checked(place, node, found) if isinstance(found, Tensor) else found
 
     def _overwritten(self, node: GraphNode, target: str, found: Any) -> Any:
@@ -216,12 +230,15 @@ class Translation:
             return first
         if all(isinstance(value, int) for value in each):
             return found_in(tuple(each), self._known)
+        if all(type(value) in (int, float) for value in each):
+            number = number_from(tuple(map(float, each)), self._known)
+            return self.program.number(number)
         raise RecipeUnsupported("a constant that depends on the sizes")
 
     def _result(self, node: _Node) -> Any:
         value = self._values.get(node.name, _Missing(f"the constant {node.name}"))
         if isinstance(value, _Missing):
-            raise RecipeUnsupported(value.what)
+            raise _OperandMissing(value.what)
         return value
 
     def _tensor(self, node: _Node) -> Tensor:
@@ -229,6 +246,12 @@ class Translation:
         if not isinstance(value, Tensor):
             raise RecipeUnsupported("an output that is not a tensor")
         return value
+
+
+def _placed(what: str, node: GraphNode) -> str:
+    """What is missing, with its operator and node unless it names the operator itself."""
+    operator = operator_name(node)
+    return what if operator in what else f"{what}, in {operator} (node {node.name})"
 
 
 def _names_in(node: GraphNode) -> Iterator[str]:

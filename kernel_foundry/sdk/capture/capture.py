@@ -97,8 +97,8 @@ def capture_program(
         output_to_stderr: Send what the program prints to standard error.
 
     Raises:
-        InvalidArgumentError: there is no such file, a class has arguments, or the folder cannot be
-            written.
+        InvalidArgumentError: there is no such file, it lacks the class or `get_inputs`, a class has
+            arguments, or the folder cannot be written.
         ProcessLostError: the program ended its process before what was recorded was written.
     """
     file, model = file_and_class(program)
@@ -114,6 +114,8 @@ def capture_program(
         raise InvalidArgumentError(f"{out}: {error.strerror}", field="out") from error
     run = (str(least_share), str(calls), device, str(file), model, *arguments)
     captured = _run(program, run, output_to_stderr=output_to_stderr)
+    if captured.refusal:
+        raise InvalidArgumentError(captured.refusal, field="program")
     proposals = sorted(
         (
             CaptureProposal(

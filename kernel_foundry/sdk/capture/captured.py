@@ -74,3 +74,5 @@ class CapturedProgram:
     """Of all calls of modules that no other module made."""
     modules: tuple[CapturedModule, ...]
     """What took longest first."""
+    refusal: str = ""
+    """Why nothing of it was called: its file lacks the model or its inputs."""

@@ -8,6 +8,7 @@ Usage: python -m kernel_foundry.sdk.capture.process
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 
 from kernel_foundry.domain.plain import to_json
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.capture.captured import (
     CapturedCalls,
     CapturedModule,
@@ -41,10 +43,14 @@ def main(words: Sequence[str]) -> int:
     report, least_share, calls, device, file, model_name, *arguments = words
     keep_constructor_calls()
     recorder = CallRecorder()
-    code = 0
+    code, refusal = 0, ""
     try:
         if model_name:
-            model = load_model(Path(file), model_name, device)
+            try:
+                model = load_model(Path(file), model_name, device)
+            except InvalidArgumentError as error:
+                refusal = error.message
+                raise SystemExit(1) from error
             with recorder, torch.no_grad():
                 for _ in range(int(calls)):
                     model.module(*model.inputs)
@@ -58,9 +64,8 @@ def main(words: Sequence[str]) -> int:
         traceback.print_exc()
         code = 1
     sys.stdout.flush()
-    Path(report).write_text(
-        to_json(_captured(recorder, code, float(least_share))), encoding="utf-8"
-    )
+    captured = replace(_captured(recorder, code, float(least_share)), refusal=refusal)
+    Path(report).write_text(to_json(captured), encoding="utf-8")
     return code
 
 

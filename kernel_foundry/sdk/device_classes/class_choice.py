@@ -34,10 +34,6 @@ def choose_classes(devices: Sequence[DeviceSpec], named: Sequence[str]) -> tuple
     A name is a device's id, a class, a kind, or words of a device's model such as "h200". Of
     several classes that have the name, it is the first one's: a fleet lists the largest first.
 
-    Args:
-        devices: All that there are.
-        named: As a user gives them.
-
     Raises:
         BackendUnavailableError: there is no device of a name.
         InvalidArgumentError: two names stand for one class, so that times would be mixed.

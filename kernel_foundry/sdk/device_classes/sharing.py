@@ -28,11 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Sharing:
-    """Passes new best candidates on to the other runs in their language.
-
-    Args:
-        archive: Has the runs.
-    """
+    """Passes new best candidates on to the other runs in their language."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

@@ -31,9 +31,6 @@ class CallNumber:
 class CallSizes:
     """The sizes of a call of some winners of one task.
 
-    Args:
-        winners: The winners.
-
     Raises:
         InvalidArgumentError: a text of the module is not always alike, which no number tells.
     """

@@ -1,7 +1,7 @@
 """Exports the winners of runs: writes a file or a folder, tried before anybody gets it."""
 
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -18,10 +18,12 @@ from kernel_foundry.exported_form import (
     FormWorkload,
 )
 from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.export.backward import BackwardPass, backward_pass
 from kernel_foundry.sdk.export.targets import TARGETS, Target
+from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
 from kernel_foundry.sdk.local.evaluator import try_exported_form
-from kernel_foundry.whole_file import replace_file
+from kernel_foundry.whole_file import replace_file, writing
 
 MOST_SLOWER: Final = 1.05
 """A file whose launches take longer than the verdict's times this is not handed out."""
@@ -44,6 +46,8 @@ class Exported:
     """Of the file that is handed out; of a folder: of the Python file that was tried for it."""
     workloads: tuple[ExportedWorkload, ...]
     report: FormReport
+    backward: tuple[ExportedWorkload, ...] = ()
+    """Its backward pass on the workloads of that."""
     folder: Mapping[str, str] = field(default_factory=dict)
     """The files of a folder by their paths; empty where one file is handed out."""
 
@@ -53,6 +57,7 @@ def export_runs(
     runs: Sequence[str],
     *,
     module: str,
+    backward: Sequence[str] = (),
     target: str = "torch",
     problem: str = "",
 ) -> Exported:
@@ -62,6 +67,8 @@ def export_runs(
         foundry: Where the runs are stored, and what builds and judges.
         runs: Names of runs of one task, those first whose kernels are preferred; "" is the newest.
         module: Name that the file will be imported by, or of the folder.
+        backward: Names of runs whose task is the gradient of that task: their kernels compute
+            gradients. Without them the reference does.
         target: Its form, one of `TARGETS`.
         problem: What the task is called where the file goes; "" is its own name.
 
@@ -83,34 +90,56 @@ def export_runs(
         )
     winners = [winner_of_run(foundry, run) for run in runs]
     form = TARGETS[target]
-    text = form.source(winners, module)
+    found = None
+    if backward:
+        if form.source is not torch_file:
+            raise InvalidArgumentError(
+                f"{target} calls no backward pass: use --to torch, hf or vllm", field="backward"
+            )
+        found = backward_pass(winners[0], [winner_of_run(foundry, run) for run in backward])
+        text = torch_file(winners, module, backward=found)
+    else:
+        text = form.source(winners, module)
     name = problem or winners[0].record.task.name
     folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
-    exported = tried_file(foundry, form, text, winners)
+    exported = tried_file(foundry, form, text, winners, found)
     packed = form.packed(text, winners[0], module=module, problem=name)
     return replace(exported, text=packed, folder=folder)
 
 
-def tried_file(foundry: Foundry, form: Target, text: str, winners: Sequence[Winner]) -> Exported:
+def tried_file(
+    foundry: Foundry,
+    form: Target,
+    text: str,
+    winners: Sequence[Winner],
+    backward: BackwardPass | None = None,
+) -> Exported:
     """Return the Python text of an export with what came out of trying it.
 
     Raises:
         ExportRefusedError: it is wrong, or slower than what was judged; the message says where.
     """
-    verdicts = [winner.record.evaluation for winner in winners]
-    exported = _tried(form, text, winners, verdicts)
+    report = _tried(form, text, winners, backward)
+    others = backward.winners if backward else ()
+    exported = compared(text, report, *_verdicts(lambda w: w.record.evaluation, winners, others))
     if too_slow(exported):
         # The verdict may be of a quieter minute: both once more.
-        verdicts = [_judged_again(foundry, winner) for winner in winners]
-        exported = _tried(form, text, winners, verdicts)
+        again = _verdicts(lambda w: _judged_again(foundry, w), winners, others)
+        exported = compared(text, _tried(form, text, winners, backward), *again)
     if slow := too_slow(exported):
         raise ExportRefusedError(f"the exported file is slower than what was judged: {slow}")
     return exported
 
 
+def _verdicts(
+    of: Callable[[Winner], Evaluation], *winners: Sequence[Winner]
+) -> list[list[Evaluation]]:
+    return [[of(winner) for winner in group] for group in winners]
+
+
 def _tried(
-    target: Target, text: str, winners: Sequence[Winner], verdicts: Sequence[Evaluation]
-) -> Exported:
+    target: Target, text: str, winners: Sequence[Winner], backward: BackwardPass | None
+) -> FormReport:
     first = winners[0]
     task = first.record.task
     device = first.admission.device.id
@@ -123,37 +152,58 @@ def _tried(
             entry=target.entry,
             check=task.check,
             compare=task.compare,
+            backward=form_workloads(backward.winners, task.reference) if backward else (),
+            is_backward_scaled=backward is not None
+            and backward.winners[0].record.task.tolerance is None,
         )
     )
-    wrong = [f"{result.name}: {result.failure}" for result in report.results if result.failure]
+    both = (*report.results, *report.backward)
+    wrong = [f"{result.name}: {result.failure}" for result in both if result.failure]
     if wrong:
         raise ExportRefusedError(f"the exported file fails: {'; '.join(wrong)}")
-    return compared(text, report, verdicts)
+    return report
 
 
-def compared(text: str, report: FormReport, verdicts: Sequence[Evaluation]) -> Exported:
+def compared(
+    text: str,
+    report: FormReport,
+    verdicts: Sequence[Evaluation],
+    of_backward: Sequence[Evaluation] = (),
+) -> Exported:
     """Return a file with what came out of trying it, beside the times of verdicts."""
+    return Exported(
+        text=text,
+        workloads=_beside(report.results, verdicts),
+        report=report,
+        backward=_beside(report.backward, of_backward),
+    )
+
+
+def _beside(
+    results: Sequence[FormResult], verdicts: Sequence[Evaluation]
+) -> tuple[ExportedWorkload, ...]:
     times = {
         result.workload: result.warm_timing.bounds_ns
         for verdict in reversed(verdicts)
         for result in verdict.workloads
         if result.warm_timing is not None
     }
-    return Exported(
-        text=text,
-        workloads=tuple(
-            ExportedWorkload(result=result, verdict_ns=times.get(result.name))
-            for result in report.results
-        ),
-        report=report,
+    return tuple(
+        ExportedWorkload(result=result, verdict_ns=times.get(result.name)) for result in results
     )
 
 
-def form_workloads(winners: Sequence[Winner]) -> tuple[FormWorkload, ...]:
-    """Return what a file is tried on: all that its kernels were judged on and it has code for."""
+def form_workloads(winners: Sequence[Winner], reference: str = "") -> tuple[FormWorkload, ...]:
+    """Return what a file is tried on: all that its kernels were judged on and it has code for.
+
+    Args:
+        winners: Of one task.
+        reference: That the file has; "" is that of the task.
+    """
     found: dict[str, FormWorkload] = {}
     for winner in winners:
-        known = {workload.workload for workload in winner.in_python}
+        in_python = winner.in_python(reference or winner.record.task.reference)
+        known = {workload.workload for workload in in_python}
         for workload in winner.built:
             if workload.workload in found or workload.workload not in known:
                 continue
@@ -177,7 +227,7 @@ def too_slow(exported: Exported, *, limit: float = MOST_SLOWER) -> str:
         limit: Times the verdict's upper bound that the lower bound of the file's time may be.
     """
     slow = []
-    for workload in exported.workloads:
+    for workload in (*exported.workloads, *exported.backward):
         found, judged = workload.result.kernels_ns, workload.verdict_ns
         if found is not None and judged is not None and found[0] > limit * judged[2]:
             times = f"{found[1] / 1e3:.1f} µs, judged {judged[1] / 1e3:.1f} µs"
@@ -201,7 +251,7 @@ def write_exported(exported: Exported, path: Path) -> None:
     Raises:
         InvalidArgumentError: it cannot be written there.
     """
-    try:
+    with writing(path, field="out"):
         if not exported.folder:
             path.write_text(exported.text, encoding="utf-8")
         for name, text in exported.folder.items():
@@ -211,7 +261,3 @@ def write_exported(exported: Exported, path: Path) -> None:
                     raise InvalidArgumentError(f"{folder} is a link", field="out")
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, text)
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{path} cannot be written: {error.strerror}", field="out"
-        ) from error

@@ -131,7 +131,7 @@ def hf_folder(
     task = plain_text(first.record.task.name)
     name = module.lower()
     package = package_name(module)
-    known = {workload.workload for workload in first.in_python}
+    known = {workload.workload for workload in first.in_python(first.record.task.reference)}
     cases = []
     for workload in first.built:
         if workload.workload not in known:

@@ -1,24 +1,40 @@
 """A checked plan as the text of a Python function, for an exported file.
 
-The function asks a recorder (`runtime/plan.py`) for memory and launches. The walk over the plan is
-in `plan_writer.py`.
+The function asks a recorder (`runtime/plan.py`) for memory and launches. The plan's own text is
+never taken over: each node of its tree is copied or replaced, and any other one is refused.
 """
 
 import ast
+import copy
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kernel_foundry.domain.evaluation import Setting
+from kernel_foundry.plan.configuration import chosen_values, in_order
+from kernel_foundry.plan.dtypes import canonical_dtype
 from kernel_foundry.plan.names import NameTable
 from kernel_foundry.plan.tree import Plan, PlanFunction
-from kernel_foundry.plan.vocabulary import ARITHMETIC_FUNCTIONS
-from kernel_foundry.sdk.export.plan_writer import PlanWriter, unknown
+from kernel_foundry.plan.vocabulary import (
+    ARITHMETIC_FUNCTIONS,
+    DEVICE_ATTRIBUTES,
+    MEMORY_FUNCTIONS,
+    TENSOR_ATTRIBUTES,
+    TENSOR_METHODS,
+)
+from kernel_foundry.sdk.export.plan_faults import undefined, unknown
 
 _OWN: Final = frozenset(
     {"do", "device", "names", "made", "math", "power", "locals", "range", *ARITHMETIC_FUNCTIONS}
 )
 """What the text itself names; a plan's own name like these gets another one."""
 _MATHEMATICS: Final = ("sqrt", "exp", "log2")
+_COPIED: Final = (
+    ast.Assign, ast.If, ast.For, ast.Pass, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp,
+    ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript, ast.Slice, ast.operator, ast.unaryop,
+    ast.cmpop, ast.boolop, ast.expr_context,
+)  # fmt: skip
+"""Nodes that Python has as they are; what is in them is looked at."""
 
 
 def plan_function(plan: Plan, name: str, names: NameTable, configuration: Iterable[Setting]) -> str:
@@ -32,158 +48,179 @@ def plan_function(plan: Plan, name: str, names: NameTable, configuration: Iterab
         name: Of the function.
         names: The task's; sizes do not matter.
         configuration: Values of TUNE.
+
+    Raises:
+        InvalidArgumentError: the plan names what nothing defines, or has what no plan has.
     """
-    return _PythonWriter(plan, names, configuration).text(name)
+    written = _Rewriter(plan, names)
+    body = [f"{_variable(c.name)} = {written.text(c.node, frozenset())}" for c in plan.constants]
+    body += [f"{key} = {value!r}" for key, value in chosen_values(plan, configuration).items()]
+    body += [written.function(helper) for helper in plan.helpers]
+    for expression in in_order(plan):
+        value = written.text(expression.node, None)
+        is_const = bool(expression.name)
+        required = f"do.require({value}, {expression.text!r})"
+        body.append(f"{expression.name} = {value}" if is_const else required)
+    macros = ", ".join(f"{key!r}: {key}" for key in plan.macro_names)
+    begin, handed = "None", frozenset[str]()
+    if plan.prepare:
+        handed = plan.prepare.assigned
+        body.append(written.function(plan.prepare))
+        begin = f"lambda: prepare({', '.join(f'names[{p!r}]' for p in plan.prepare.parameters)})"
+    body.append(written.function(plan.launch))
+    values = [
+        f"made[{_variable(p)!r}]" if p in handed else f"names[{p!r}]"
+        for p in plan.launch.parameters
+    ]
+    body.append(f"return {{{macros}}}, {begin}, lambda made: launch({', '.join(values)})")
+    return f"def {name}(do, device, names):\n" + textwrap.indent("\n".join(body), "    ")
 
 
-class _PythonWriter(PlanWriter):
-    def text(self, name: str) -> str:
-        """Return the whole function."""
-        plan = self.plan
-        body = [f"{key} = {value}" for key, value in self.constants()]
-        body += [f"{key} = {value!r}" for key, value in self.chosen.items()]
-        for function in plan.helpers:
-            body += self._function(function)
-        body += [f"{key} = {t}" if key else t for key, t in self.macros_and_conditions()]
-        handed = self.assigned(plan.prepare) if plan.prepare else frozenset()
-        if plan.prepare:
-            body += self._function(plan.prepare)
-        body += self._function(plan.launch)
-        macros = ", ".join(f"{key!r}: {key}" for key in plan.macro_names)
-        begin = "None"
-        if plan.prepare:
-            begin = f"lambda: prepare({', '.join(map(self.entry, plan.prepare.parameters))})"
-        values = [
-            f"made[{self.variable(p)!r}]" if p in handed else self.entry(p)
-            for p in plan.launch.parameters
-        ]
-        body.append(f"return {{{macros}}}, {begin}, lambda made: launch({', '.join(values)})")
-        head = [f"def {name}(do, device, names):"]
-        return "\n".join([*head, *_indented(body)])
+class _Rewriter(ast.NodeTransformer):
+    """Makes of a plan's nodes those of the function.
 
-    def _function(self, function: PlanFunction) -> list[str]:
-        names = ", ".join(map(self.variable, function.parameters))
-        written = self.body(function)
-        if function is self.plan.prepare:
-            written.append("return locals()")
-        return [f"def {self.variable(function.name)}({names}):", *_block(written)]
+    Args:
+        plan: Parsed and checked.
+        names: The task's.
+    """
 
-    def entry(self, name: str) -> str:
-        return f"names[{name!r}]"
+    def __init__(self, plan: Plan, names: NameTable) -> None:
+        self._plan = plan
+        self._names = names
+        self._shared = {*plan.macro_names, *(constant.name for constant in plan.constants)}
+        self._local: frozenset[str] | None = None
+        self._function: PlanFunction | None = None
 
-    def variable(self, name: str) -> str:
-        return f"{name}_" if name in _OWN else name
+    def text(self, node: ast.expr, local: frozenset[str] | None) -> str:
+        """Return an expression; without locals, of CONST and WHERE, it sees the task's names."""
+        self._local = local
+        return _text([self.visit(copy.deepcopy(node))])
 
-    def assignment(self, targets: Sequence[ast.expr], value: str) -> list[str]:
-        return ["".join(f"{self._target(target)} = " for target in targets) + value]
+    def function(self, function: PlanFunction) -> str:
+        """Return `launch`, `prepare` or a helper."""
+        self._function = function
+        self._local = function.assigned | set(function.parameters)
+        body = [self.visit(copy.deepcopy(statement)) for statement in function.body]
+        if function is self._plan.prepare:
+            body.append(_all_locals())
+        parameters = ", ".join(map(_variable, function.parameters))
+        head = f"def {_variable(function.name)}({parameters}):\n"
+        return head + textwrap.indent(_text(body or [ast.Pass()]), "    ")
 
-    def _target(self, node: ast.expr) -> str:
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Copy a node that Python has as it is."""
+        if not isinstance(node, _COPIED):
+            raise unknown(node)
+        return super().generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """Keep calls alone."""
+        is_call = isinstance(node.value, ast.Call)
+        return ast.Expr(self.visit(node.value)) if is_call else ast.Pass()
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """Write it out, as some operations are functions."""
+        if not isinstance(node.target, ast.Name):
+            raise unknown(node.target)
+        value = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+        return self.generic_visit(ast.Assign([node.target], value))
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        """Write it as `require`."""
+        words = ast.unparse(node.test)
+        return ast.Expr(_call("do.require", [self.visit(node.test), ast.Constant(words)]))
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        """Return what a helper returns; of `prepare` everything is kept."""
+        if self._function is self._plan.prepare:
+            return _all_locals()
+        if node.value is None or self._function is self._plan.launch:
+            return ast.Return(None)
+        return ast.Return(self.visit(node.value))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Say what a name is: of the plan, of the task, or a dtype."""
+        name, local = node.id, self._local
+        if isinstance(node.ctx, ast.Store) or name in self._shared or name in (local or ()):
+            return ast.Name(_variable(name), node.ctx)
+        if local is None and self._names.lookup(name) is not None:
+            return ast.Subscript(ast.Name("names", ast.Load()), ast.Constant(name), ast.Load())
+        if canonical_dtype(name) != name:
+            raise undefined(name)
+        return ast.Constant(name)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Write dtypes, facts of the device and attributes of tensors."""
+        if not isinstance(node.ctx, ast.Load):
+            raise unknown(node)
         match node:
-            case ast.Name(id=name):
-                return self.variable(name)
-            case ast.Tuple(elts=items):
-                return f"({', '.join(self._target(item) for item in items)},)"
+            case ast.Attribute(value=ast.Name(id="torch"), attr=name) if canonical_dtype(name):
+                return ast.Constant(canonical_dtype(name))
+            case ast.Attribute(value=ast.Name(id="device"), attr=name) if (
+                name in DEVICE_ATTRIBUTES and "device" not in (self._local or ())
+            ):
+                return node
+            case ast.Attribute(attr=name) if name in TENSOR_ATTRIBUTES:
+                return ast.Attribute(self.visit(node.value), name, ast.Load())
             case _:
                 raise unknown(node)
 
-    def choice(self, test: str, body: list[str], orelse: list[str]) -> list[str]:
-        lines = [f"if {test}:", *_block(body)]
-        return [*lines, "else:", *_block(orelse)] if orelse else lines
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Write items and slices of tuples; `params` has weights by their dotted names."""
+        if not isinstance(node.ctx, ast.Load):
+            raise unknown(node)
+        if isinstance(node.value, ast.Name) and node.value.id == "params":
+            return _call("do.parameter", [self.visit(node.slice)])
+        return self.generic_visit(node)
 
-    def loop(self, target: ast.expr, items: str, body: list[str]) -> list[str]:
-        return [f"for {self._target(target)} in {items}:", *_block(body)]
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Bound powers: the runtime's function does."""
+        if isinstance(node.op, ast.Pow):
+            return _call("power", [self.visit(node.left), self.visit(node.right)])
+        return self.generic_visit(node)
 
-    def end(self, value: str) -> str:
-        if self.in_prepare:
-            return "return locals()"
-        return f"return {value or None}"
-
-    def requirement(self, test: str, words: str) -> str:
-        return f"do.require({test}, {words!r})"
-
-    def statement(self, call: str) -> str:
-        return call
-
-    def launch(
-        self, kernel: str, setup: str, given: list[str], named: list[tuple[str, str]]
-    ) -> str:
-        return f"do.launch({', '.join([repr(kernel), setup, *_arguments(given, named)])})"
-
-    def constant(self, value: float | str | None) -> str:
-        if isinstance(value, float) and repr(value) in ("inf", "nan"):
-            return f"float({repr(value)!r})"
-        return repr(value)
-
-    def tuple_of(self, items: list[str]) -> str:
-        return f"({''.join(f'{item}, ' for item in items).strip()})"
-
-    def operation(self, operation: ast.operator, left: str, right: str) -> str:
-        if isinstance(operation, ast.Pow):
-            return f"power({left}, {right})"
-        return f"({left} {_SYMBOLS[type(operation)]} {right})"
-
-    def sign(self, sign: ast.unaryop, operand: str) -> str:
-        return f"({_SYMBOLS[type(sign)]}{operand})"
-
-    def comparison(self, left: str, others: list[tuple[ast.cmpop, str]]) -> str:
-        rest = (f" {_SYMBOLS[type(operation)]} {other}" for operation, other in others)
-        return f"({left}{''.join(rest)})"
-
-    def decision(self, operator: ast.boolop, values: list[str]) -> str:
-        return f"({f' {_SYMBOLS[type(operator)]} '.join(values)})"
-
-    def alternative(self, test: str, body: str, orelse: str) -> str:
-        return f"({body} if {test} else {orelse})"
-
-    def device_fact(self, name: str) -> str:
-        return f"device.{name}"
-
-    def attribute(self, owner: str, name: str) -> str:
-        return f"{owner}.{name}"
-
-    def parameter(self, path: str) -> str:
-        return f"do.parameter({path})"
-
-    def part(self, owner: str, bounds: list[str]) -> str:
-        return f"{owner}[{':'.join(bounds)}]"
-
-    def item(self, owner: str, index: str) -> str:
-        return f"{owner}[{index}]"
-
-    def library(self, name: str, given: list[str], named: list[tuple[str, str]]) -> str:
-        return f"do.library({', '.join([repr(name), *_arguments(given, named)])})"
-
-    def method(self, owner: str, name: str, given: list[str]) -> str:
-        return f"{owner}.{name}({', '.join(given)})"
-
-    def function(self, name: str, given: list[str]) -> str:
-        module = "math." if name in _MATHEMATICS else ""
-        return f"{module}{name}({', '.join(given)})"
-
-    def memory(self, name: str, given: list[str], named: list[tuple[str, str]]) -> str:
-        return f"do.{name}({', '.join(_arguments(given, named))})"
-
-    def helper(self, name: str, given: list[str], named: list[tuple[str, str]]) -> str:
-        return f"{self.variable(name)}({', '.join(_arguments(given, named))})"
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Ask the recorder for launches, library calls and memory; others are Python's."""
+        words = ast.unparse(node.args[0]) if node.args else ""
+        given = [self.visit(argument) for argument in node.args]
+        named = {k.arg or "": self.visit(k.value) for k in node.keywords}
+        match node.func:
+            case ast.Subscript(value=ast.Name(id=kernel), slice=setup):
+                return _call("do.launch", [ast.Constant(kernel), self.visit(setup), *given], named)
+            case ast.Attribute(value=ast.Name(id="ops"), attr=name):
+                return _call("do.library", [ast.Constant(name), *given], named)
+            case ast.Attribute(value=owner, attr=name) if name in TENSOR_METHODS:
+                return ast.Call(ast.Attribute(self.visit(owner), name, ast.Load()), given, [])
+            case ast.Name(id="require"):
+                return _call("do.require", [*given, ast.Constant(words)])
+            case ast.Name(id=name) if name in ARITHMETIC_FUNCTIONS or name == "range":
+                return _call(f"math.{name}" if name in _MATHEMATICS else name, given)
+            case ast.Name(id=name) if name in MEMORY_FUNCTIONS:
+                return _call(f"do.{name}", given, named)
+            case ast.Name(id=name) if self._plan.helper(name):
+                return _call(_variable(name), given, {_variable(k): v for k, v in named.items()})
+            case _:
+                raise unknown(node)
 
 
-_SYMBOLS: Final[dict[type[ast.AST], str]] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.USub: "-", ast.UAdd: "+", ast.Not: "not ", ast.And: "and", ast.Or: "or",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-    ast.In: "in", ast.NotIn: "not in",
-}  # fmt: skip
+def _variable(name: str) -> str:
+    """What a plan's own name is called in the text."""
+    return f"{name}_" if name in _OWN else name
 
 
-def _arguments(given: list[str], named: list[tuple[str, str]]) -> list[str]:
+def _call(
+    function: str, given: list[ast.expr], named: dict[str, ast.expr] | None = None
+) -> ast.Call:
     # By name in a dict: a C parameter may be called as a word of Python's.
-    pairs = ", ".join(f"{key!r}: {value}" for key, value in named)
-    return [*given, f"**{{{pairs}}}"] if named else given
+    keys: list[ast.expr | None] = [ast.Constant(key) for key in named or ()]
+    pairs = ast.Dict(keys, list(named.values())) if named else None
+    keywords = [ast.keyword(None, pairs)] if pairs else []
+    return ast.Call(ast.parse(function, mode="eval").body, given, keywords)
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+def _all_locals() -> ast.Return:
+    return ast.Return(_call("locals", []))
 
 
-def _block(lines: Sequence[str]) -> list[str]:
-    return _indented(lines or ["pass"])
+def _text(nodes: Sequence[ast.stmt | ast.expr]) -> str:
+    return "\n".join(ast.unparse(ast.fix_missing_locations(node)) for node in nodes)

@@ -16,6 +16,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.python_literal import NAME, packed
 from kernel_foundry.plan.from_admission import name_table
 from kernel_foundry.plan.signature import KernelParameter, KernelSignature
+from kernel_foundry.sdk.export.backward import BackwardPass
 from kernel_foundry.sdk.export.plan_function import plan_function
 from kernel_foundry.sdk.export.python_text import plain_text
 from kernel_foundry.sdk.export.winner import Winner, sizes_in_calls, tensors_of
@@ -53,7 +54,8 @@ _USAGE: Final = """\
     from {module} import Module, swap, stats
 
     model = Module(...)           # in place of the reference's `Model`; or
-    model = swap(model)           # replaces such modules in a larger model
+    model = swap(model)           # replaces modules in a larger model whose class has the source
+                                  # of `Model` below; swap(model, of=C) replaces those of class C
     print(stats())                # how often kernels ran, how often the reference, and why"""
 RUNS_REFERENCE: Final = "Every other call runs the reference,\nwhose source is below."
 """What most files do with calls that were not judged."""
@@ -67,6 +69,7 @@ def torch_file(
     winners: Sequence[Winner],
     module: str,
     *,
+    backward: BackwardPass | None = None,
     usage: str = _USAGE,
     otherwise: str = RUNS_REFERENCE,
     more_parts: Sequence[str] = (),
@@ -77,6 +80,7 @@ def torch_file(
     Args:
         winners: Of one task; those that come first are tried first.
         module: Name that the file will be imported by.
+        backward: What computes gradients; None: the reference does.
         usage: How it is used, for the head of the file; "{module}" stands for its name.
         otherwise: What calls do that were not judged, for the head of the file.
         more_parts: Of `runtime/`, after those that every file has.
@@ -86,17 +90,19 @@ def torch_file(
         InvalidArgumentError: the winners are of different tasks, or of different devices.
     """
     first = winners[0]
-    _check_alike(winners)
-    table = _Table(winners)
+    of_backward = backward.winners if backward else ()
+    _check_alike(winners, of_backward)
+    table = _Table(winners, backward)
     objects: list[str] = []
     plans = []
     specialisations = []
-    for number, winner in enumerate(winners):
+    for number, winner in enumerate((*winners, *of_backward)):
         name = f"_plan_{number}"
         workload = winner.workloads[0]
         names = name_table(workload.tensors, workload.scalars)
         plans.append(plan_function(winner.plan, name, names, winner.configuration))
         specialisations.append(_specialisation(winner, name, table, objects))
+    forward_count = len(winners)
     task = first.record.task
     device = first.admission.device
     digest = content_digest(task.reference, *objects, *plans, *more_parts, queue)[:8]
@@ -113,6 +119,7 @@ def torch_file(
             "max_block": device.max_block,
         },
         "TRAINING": task.training,
+        # Where forward does the same in both modes, so does its gradient, which may have no graph.
         "IGNORES_MODE": all(winner.admission.ignores_mode for winner in winners),
         "TF32": task.tf32,
         "CAST": {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}.get(
@@ -122,6 +129,9 @@ def torch_file(
         "INPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.INPUT)),
         "OUTPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT)),
         "WORKLOADS": table.entries,
+        "GRADS": backward.grads if backward else (),
+        "GRADIENTS": backward.gradients if backward else (),
+        "BACKWARD_DETERMINISTIC": is_deterministic(of_backward),
     }
     parts = [
         _runtime_part({"QUEUE": queue, "DEVICE": _DEVICES[language]}.get(part, part))
@@ -140,12 +150,13 @@ def torch_file(
         *(body for _, body in parts[:1]),
         _rule("Launch plans, as functions of sizes"),
         *plans,
-        f"SPECIALISATIONS = {_specialisations_literal(specialisations)}",
+        f"SPECIALISATIONS = {_specialisations_literal(specialisations[:forward_count])}",
+        f"BACKWARD = {_specialisations_literal(specialisations[forward_count:])}",
         *(body for _, body in parts[1:]),
         _rule("Object code"),
         _data("OBJECTS", objects),
         _rule("The evidence: records of the verdicts, for `kfoundry verify`"),
-        _data(NAME, [_packed_record(winner) for winner in winners]),
+        _data(NAME, [_packed_record(winner) for winner in (*winners, *of_backward)]),
     ]
     return "\n\n".join(section.strip("\n") for section in sections) + "\n"
 
@@ -153,16 +164,19 @@ def torch_file(
 class _Table:
     """The workloads of all winners, each once, with the sizes that make it."""
 
-    def __init__(self, winners: Sequence[Winner]) -> None:
+    def __init__(self, winners: Sequence[Winner], backward: BackwardPass | None) -> None:
         task = winners[0].record.task
         tree = parse_reference(task.reference, file_name=task.name)
         known = size_constants(tree)
-        names = {name for w in winners for each in w.workloads for name in w.sizes(each)}
+        own = [(winner, winner) for winner in winners]
+        if backward:
+            own += [(winner, backward.of_forward(winner)) for winner in backward.winners]
+        names = {name for w, _ in own for each in w.workloads for name in w.sizes(each)}
         self.first = winners[0].workloads[0]
         self.entries: list[dict[str, Any]] = []
         self._positions: list[tuple[Winner, str, int]] = []
-        for winner in winners:
-            for workload in winner.in_python:
+        for winner, of_forward in own:
+            for workload in of_forward.in_python(task.reference):
                 sizes = {n: known[n] for n in sorted(names)} | winner.sizes(workload)
                 entry = _entry(workload, sizes)
                 if entry not in self.entries:
@@ -176,6 +190,13 @@ class _Table:
                 "let the constructor take it as an argument",
                 field="task",
             )
+        for winner, _ in own[1:]:
+            if not self.positions(winner):
+                raise InvalidArgumentError(
+                    "the reference's own code reads sizes of which a run has none of the file's: "
+                    "let the constructor take them as arguments",
+                    field="run",
+                )
 
     def positions(self, winner: Winner) -> dict[str, int]:
         """Return the positions of a winner's workloads, by name."""
@@ -218,11 +239,14 @@ def _parameter(index: int, parameter: KernelParameter) -> tuple[str, str, str, i
     return parameter.name or f"#{index}", kind, parameter.ctype, parameter.lanes
 
 
-def _check_alike(winners: Sequence[Winner]) -> None:
+def _check_alike(winners: Sequence[Winner], of_backward: Sequence[Winner]) -> None:
     first = winners[0]
-    for winner in winners[1:]:
+    own = first.record.task.reference
+    # The gradient's reference was compared when it became this one's backward pass.
+    others = [(winner, winner.record.task.reference) for winner in winners[1:]]
+    for winner, reference in [*others, *((winner, own) for winner in of_backward)]:
         pairs = {
-            "reference": (first.record.task.reference, winner.record.task.reference),
+            "reference": (own, reference),
             "precision": (first.record.task.precision, winner.record.task.precision),
             "training": (first.record.task.training, winner.record.task.training),
             "tf32": (first.record.task.tf32, winner.record.task.tf32),

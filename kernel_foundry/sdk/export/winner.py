@@ -70,14 +70,16 @@ class Winner:
         names = {name for code in self.objects for name in code.workloads}
         return tuple(workload for workload in self.workloads if workload.workload in names)
 
-    @property
-    def in_python(self) -> tuple[WorkloadAdmission, ...]:
-        """Those of `workloads` whose modules and calls an exported Python file can tell.
+    def in_python(self, reference: str) -> tuple[WorkloadAdmission, ...]:
+        """Return those of `workloads` whose modules and calls an exported Python file can tell.
 
         Its class is that of the reference's file, so what this reads in a call is as it is there.
+
+        Args:
+            reference: That the exported file has.
         """
         known = self._file_sizes()
-        fixed = sizes_in_calls(self.record.task.reference) & known.keys()
+        fixed = sizes_in_calls(reference) & known.keys()
         return tuple(
             workload
             for workload in self.workloads

@@ -104,6 +104,8 @@ class Member:
         """Set while it is reached and does not answer."""
         self.doubted = asyncio.Event()
         """Set when it should be asked soon."""
+        self.excluded: tuple[str, ...] = ()
+        """Its devices that do not meet the fleet's conditions, with the first that each misses."""
         self._where = where
         self._changed = changed
         self._is_away = False
@@ -203,14 +205,16 @@ class Member:
         """
         known = {device.own_id: device for device in self.devices}
         pending = {load.device: load.pending for load in capabilities.loads}
-        devices = []
+        devices, excluded = [], []
         for told in capabilities.devices:
             spec = replace(
                 told,
                 id=f"{told.id}@{self.name}",
                 clock_policy=self.entry.clock_policy or told.clock_policy,
             )
-            if not self._where.admits(self.entry, spec):
+            unmet = self._where.unmet(self.entry, spec)
+            if unmet:
+                excluded.append(f"{told.id}: {unmet}")
                 continue
             name = device_class(spec)
             device = known.get(told.id)
@@ -227,5 +231,6 @@ class Member:
         self._is_away = False
         self.capabilities = capabilities
         self.devices = tuple(devices)
+        self.excluded = tuple(excluded)
         if has_changed:
             self._changed()

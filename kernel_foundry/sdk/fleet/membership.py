@@ -51,15 +51,18 @@ class Where:
     labels: tuple[str, ...] = ()
     """All of them are among the labels of the device's evaluator."""
 
-    def admits(self, entry: Entry, device: DeviceSpec) -> bool:
-        """Return whether a device of an evaluator may be used."""
-        return (
-            self.kind in ("", device.kind)
-            and self.architecture in ("", device.architecture)
-            and device.driver_version.startswith(self.driver)
-            and device.memory_bytes >= self.memory_gib * _GIB
-            and set(self.labels) <= set(entry.labels)
-        )
+    def unmet(self, entry: Entry, device: DeviceSpec) -> str:
+        """Return what a device of an evaluator lacks to be used, as the file says it; "": no."""
+        if self.kind not in ("", device.kind):
+            return f"kind: {self.kind}, and it is {device.kind}"
+        if self.architecture not in ("", device.architecture):
+            return f"architecture: {self.architecture}, and it has {device.architecture}"
+        if not device.driver_version.startswith(self.driver):
+            return f"driver: {self.driver}, and it has {device.driver_version}"
+        if device.memory_bytes < self.memory_gib * _GIB:
+            return f"memory_gib: {self.memory_gib:g}, and it has {device.memory_bytes / _GIB:.1f}"
+        missing = ", ".join(sorted(set(self.labels) - set(entry.labels)))
+        return f"labels: {missing}, and its evaluator has no such" if missing else ""
 
 
 ANYWHERE: Final = Where()
@@ -92,9 +95,6 @@ class Source(Protocol):
 class FixedSource:
     """Evaluators that were named one by one.
 
-    Args:
-        addresses: Theirs.
-
     Raises:
         InvalidArgumentError: there is none, or one twice.
     """
@@ -113,11 +113,7 @@ class FixedSource:
 
 
 class FileSource:
-    """A fleet file: YAML with `evaluators` and, if wanted, `where` (docs/fleet.md).
-
-    Args:
-        path: The file.
-    """
+    """A fleet file: YAML with `evaluators` and, if wanted, `where` (docs/fleet.md)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

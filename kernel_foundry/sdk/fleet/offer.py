@@ -16,10 +16,6 @@ def offer(members: Collection[Member], devices: tuple[FleetDevice, ...]) -> Capa
     """Return the capabilities of a fleet.
 
     Kinds of devices come first in `availability`, then each evaluator that gets no work, by name.
-
-    Args:
-        members: All of them.
-        devices: Those that take work.
     """
     told = [m.capabilities for m in members if m.capabilities is not None]
     working = [m.capabilities for m in members if m.state is MemberState.UP and m.capabilities]
@@ -56,7 +52,8 @@ def _out_of_work(members: Collection[Member]) -> list[Availability]:
         if member.state is MemberState.DRAINING:
             reason = f"draining, {member.in_flight} calls left"
         elif member.state is MemberState.UP and not member.devices:
-            reason = "none of its devices is used here"
+            unmet = "; ".join(member.excluded)
+            reason = f"`where` fits none of its devices: {unmet}" if unmet else "it has no device"
         elif member.state is MemberState.UP:
             continue
         else:

@@ -17,7 +17,7 @@ from kernel_foundry.domain.plain import from_plain
 from kernel_foundry.errors import InvalidArgumentError, PermissionDeniedError
 from kernel_foundry.process_identity import is_gone_from_host
 from kernel_foundry.text_file import read_text_file
-from kernel_foundry.whole_file import replace_file
+from kernel_foundry.whole_file import replace_file, writing
 
 _LONGEST_FILE: Final = 1 << 20
 _SUFFIX: Final = ".json"
@@ -148,18 +148,29 @@ class JobFolder:
                     raise
         return tuple(found)
 
-    def find(self, job_id: str = "") -> Job:
-        """Return a job, "" for the newest.
+    def find(self, job_id: str) -> Job:
+        """Return a job.
+
+        Raises:
+            InvalidArgumentError: there is none of that id, or its file is none of ours.
+        """
+        if job_id not in self._ids():
+            raise InvalidArgumentError(f"no job {job_id!r}", field="job")
+        return read_job(self.file(job_id))
+
+    def newest(self) -> Job:
+        """Return the job that was submitted last.
 
         Raises:
             InvalidArgumentError: there is none, or its file is none of ours.
         """
-        known = sorted(file.name.removesuffix(_SUFFIX) for file in self._path.glob(f"*{_SUFFIX}"))
-        wanted = job_id or (known[-1] if known else "")
-        if wanted not in known:
-            what = f"no job {job_id!r}" if job_id else "no job was submitted"
-            raise InvalidArgumentError(what, field="job")
-        return read_job(self.file(wanted))
+        known = self._ids()
+        if not known:
+            raise InvalidArgumentError("no job was submitted", field="job")
+        return read_job(self.file(max(known)))
+
+    def _ids(self) -> set[str]:
+        return {file.name.removesuffix(_SUFFIX) for file in self._path.glob(f"*{_SUFFIX}")}
 
     def write(self, job: Job) -> None:
         """Keep a job as it is now, whole or not at all.
@@ -201,11 +212,7 @@ def write_job(file: Path, job: Job) -> None:
     Raises:
         InvalidArgumentError: it cannot be written.
     """
-    try:
+    with writing(file, field="job"):
         file.parent.mkdir(parents=True, exist_ok=True)
         # Only its owner may read it: a command line may name what others need not know.
         replace_file(file, json.dumps(asdict(job), indent=1), mode=0o600)
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{file} cannot be written: {error.strerror}", field="job"
-        ) from error

@@ -24,7 +24,7 @@ def local_evaluator(unsafe_no_sandbox: bool) -> Evaluator:
 
 
 def try_exported_form(request: FormRequest) -> FormReport:
-    """Run an exported file against its own reference, in a fresh locked process on this machine.
+    """Run an exported file against its own reference, in a locked process on this machine.
 
     Raises:
         ProcessLostError: the process died or did not end.

@@ -10,15 +10,15 @@ from kernel_foundry.domain.traffic_bound import AT_TRAFFIC_BOUND
 from kernel_foundry.errors import InvalidArgumentError
 
 DEFAULT_EVALUATIONS: Final = 40
-"""Of a run that is given neither a length nor a cap on money."""
+"""Evaluations of a run that is given neither a length nor a cap on money."""
 
 LEAST_EVALUATIONS: Final = 8
-"""Before the traffic bound may end a run: a few answers more show whether the time is no fluke."""
+"""Fewest evaluations before the traffic bound may end a run, so that a lucky time does not."""
 
 
 EVALUATIONS_PER_IN_FLIGHT: Final = 5
-"""Evaluations of a run's budget for each proposal at once: what is proposed without knowing the
-others' verdicts learns nothing from them."""
+"""Evaluations of a run's budget for each proposal in flight: proposals that are made at once learn
+nothing from each other's verdicts."""
 
 LEAST_IN_FLIGHT: Final = 2
 """Proposals at once that every run may have."""
@@ -27,11 +27,11 @@ LEAST_IN_FLIGHT: Final = 2
 PROFILE_SHARE: Final = 0.2
 """Most of a call's wall time that profiles may take, beyond `PROFILE_CREDIT_SECONDS`."""
 ENOUGH_SECONDS: Final = 20.0
-"""What one profile is promised at most while another may need as much: 18 took 4.3 to 7.6 s on an
-H200, and 7 s come on top where torch is imported."""
+"""Most seconds of one profile while another may need as many: 18 profiles took 4.3 to 7.6 s on an
+H200, and importing torch takes another 7 s."""
 PROFILE_CREDIT_SECONDS: Final = 2 * ENOUGH_SECONDS
-"""Before any time has passed: the first kernels that pass lead, and are what the next ones are made
-from. At most `PROFILE_SHARE` of the minutes that a run is given."""
+"""Seconds for profiles that a run has from the beginning, at most `PROFILE_SHARE` of its minutes:
+the first kernels that pass are the parents of the next ones."""
 
 
 class StopCause(StrEnum):
@@ -50,28 +50,28 @@ class StopCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a run may use; None: unlimited."""
+    """The limits of a run; None: unlimited."""
 
     evaluations: int | None = None
-    """Of the run in all, also those before a resume; what counts: see `BudgetUse.evaluations`."""
+    """Evaluations of the whole run, also those before a resume; see `BudgetUse.evaluations`."""
     minutes: float | None = None
-    """Of this call, from its start, without pauses; the last word (re-measuring the winner) is
+    """Minutes of this call, from its start, without pauses; measuring the winner again is
     included."""
     cost_usd: float | None = None
-    """Of the run in all."""
+    """US dollars of the whole run."""
     tokens: int | None = None
-    """Of the run in all, in and out."""
+    """Tokens of the whole run, in and out."""
     requests_per_minute: int | None = None
-    """To models, in any 60 seconds; more wait."""
+    """Requests to models in any 60 seconds; further ones wait."""
     stop_at: float | None = None
-    """Share of the traffic bound at which the run ends, above 0, or `bounds.NEVER`; None: what the
-    run was started with, else `AT_TRAFFIC_BOUND`."""
+    """Share of the traffic bound at which the run ends, above 0, or `domain.traffic_bound.NEVER`;
+    None: what the run was started with, else `AT_TRAFFIC_BOUND`."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no budget.
+        """Refuse values that make no budget.
 
         Raises:
-            InvalidArgumentError: a value is no number, or too small.
+            InvalidArgumentError: a value is not a number, or too small.
         """
         _check_count(self.evaluations, "evaluations", least=1)
         _check_count(self.tokens, "tokens", least=0)
@@ -86,13 +86,13 @@ class Budget:
                 )
 
     def in_flight(self, asked: int) -> int:
-        """Return how many proposals to make at once where `asked` are asked for."""
+        """Return how many proposals to make at once if `asked` are asked for."""
         if self.evaluations is None:
             return asked
         return min(asked, max(LEAST_IN_FLIGHT, self.evaluations // EVALUATIONS_PER_IN_FLIGHT))
 
     def left_after(self, seconds: float) -> RunBudget:
-        """Return what is left of it for a loop that goes on after so many seconds."""
+        """Return the rest of the budget for a loop that goes on after so many seconds."""
         return RunBudget(
             evaluations=self.evaluations,
             minutes=None if self.minutes is None else max(self.minutes - seconds / 60, 0.0),
@@ -102,9 +102,9 @@ class Budget:
         )
 
     def over(self, kept: RunBudget) -> "Budget":
-        """Return this budget with what it leaves open as a run had it.
+        """Return this budget, with the run's kept limits in place of those that it leaves open.
 
-        Evaluations and minutes both say how long: one that is given stands for both.
+        Evaluations and minutes both limit the length: one that is given replaces both.
         """
         has_length = self.evaluations is not None or self.minutes is not None
         return replace(
@@ -135,26 +135,27 @@ def _check_count(value: object, name: str, *, least: int) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class BudgetUse:
-    """What a run has used so far."""
+    """The use of a run's budget so far."""
 
     archived: int = 0
     """Evaluations in the archive, those of elites measured again at the end as well."""
     evaluations: int = 0
-    """What counts against the budget: candidates and best configurations of sweeps, and the
+    """Evaluations that count against the budget: candidates, best configurations of sweeps, and the
     sweeps themselves."""
     sweep_evaluations: int = 0
-    """What of these the sweeps themselves count for."""
+    """Those of them that the sweeps themselves count for."""
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0
     sweeps: int = 0
     """Sweeps made."""
     profile_seconds: float = 0.0
-    """Of these seconds, those that profiles took."""
+    """Those of these seconds that profiles took."""
     promotions: int = 0
-    """Measurements of what leads at the end of the run."""
+    """Measurements of leading candidates at the end of the run."""
     traffic_bound_share: float = 0.0
-    """Of the best candidate, on the timed workload where it is furthest from the bound."""
+    """Share of the traffic bound that the best candidate reaches, on the workload with the
+    least."""
 
 
 def exceeded(budget: Budget, spent: BudgetUse, *, reserve_seconds: float = 0.0) -> StopCause | None:
@@ -162,8 +163,8 @@ def exceeded(budget: Budget, spent: BudgetUse, *, reserve_seconds: float = 0.0) 
 
     Args:
         budget: The caps.
-        spent: What was used.
-        reserve_seconds: Time that has to be left for re-measuring the winner.
+        spent: The use so far.
+        reserve_seconds: Seconds that have to be left for measuring the winner again.
     """
     if budget.evaluations is not None and spent.evaluations >= budget.evaluations:
         return StopCause.EVALUATIONS

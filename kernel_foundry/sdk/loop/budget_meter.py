@@ -57,7 +57,7 @@ class BudgetMeter:
         return self.in_judgement + self._in_making
 
     @property
-    def is_spoken_for(self) -> bool:
+    def is_fully_reserved(self) -> bool:
         """Whether the evaluations in progress use the budget up."""
         if self.stop_cause() is not None:
             return True

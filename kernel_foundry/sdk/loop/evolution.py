@@ -214,7 +214,7 @@ class Evolution:
                     task.cancel()
         except ExceptionGroup as failures:
             raise first_failure(failures) from failures
-        self._meter.stop(self._proposer.dried_up)
+        self._meter.stop(self._proposer.stopped_because)
 
     async def _until_ended(
         self,
@@ -248,7 +248,7 @@ class Evolution:
         while (pending := await queue.take()) is not None:
             if pending.selection is not None:
                 self._meter.give_back_proposal()
-            if self._meter.is_spoken_for:
+            if self._meter.is_fully_reserved:
                 pending.trace.end(outcome="dropped")
                 continue
             with self._meter.judging(1):

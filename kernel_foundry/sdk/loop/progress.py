@@ -1,4 +1,4 @@
-"""What a run says while it goes on; every face (terminal, plain lines, SDK) listens to these."""
+"""The events of a run, which terminal, plain lines and SDK all listen to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,12 @@ from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionStartEvent:
-    """What was asked for is in order; the reference runs now, and baselines are timed."""
+    """The request is valid; the reference runs now, and baselines are timed."""
 
     task: Task
+    budget: Budget
+    resumed: Run | None = None
+    """The run that goes on; None: a new one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ class Proposer:
         self._in_flight = in_flight
         self.seen: set[str] = set()
         """Digests of all candidates of the run."""
-        self.dried_up: StopCause | None = None
+        self.stopped_because: StopCause | None = None
         """Why no more proposals come; those already made are still judged."""
         self._repeats = 0
         self._unanswered = 0
@@ -89,7 +89,7 @@ class Proposer:
             LlmUnavailableError: no model answered for too long.
             ServiceUnavailableError: nor did the generator.
         """
-        while self._meter.stop_cause() is None and self.dried_up is None:
+        while self._meter.stop_cause() is None and self.stopped_because is None:
             await self._meter.hold_for_proposal()
             pending, pause_s = None, 0.0
             try:
@@ -113,12 +113,12 @@ class Proposer:
         """Return a proposal that was not judged before; None where there is none this time."""
         await self._steering.read()
         await self._steering.until_unpaused()
-        if self._meter.stop_cause() is not None or self.dried_up is not None:
+        if self._meter.stop_cause() is not None or self.stopped_because is not None:
             return None
         try:
             pending = await self._propose(admission)
         except LlmQuotaError:
-            self.dried_up = StopCause.COST
+            self.stopped_because = StopCause.COST
             return None
         self._unanswered = 0
         if pending.candidate.digest in self.seen:
@@ -127,7 +127,7 @@ class Proposer:
             await self._archive.drop_selection(self._spec.name, pending.selection)
             pending.trace.end(outcome="known")
             if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
-                self.dried_up = StopCause.EXHAUSTED
+                self.stopped_because = StopCause.EXHAUSTED
             return None
         self._repeats = 0
         self.seen.add(pending.candidate.digest)

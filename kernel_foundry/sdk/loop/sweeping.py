@@ -49,10 +49,10 @@ SWEEP_SECONDS = 120.0
 """Longest sweep, whatever is left."""
 
 ELITE_WITHIN = 3.0
-"""An elite is swept when it is at most this much slower than the best one…"""
+"""An elite is swept if it is at most this many times slower than the best one."""
 
-NEAR_BEST = 1.25
-"""…and any other candidate within this."""
+OTHERS_WITHIN = 1.25
+"""A candidate that is no elite is swept if it is at most this many times slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class Sweeper:
         """Return whether the other configurations of a judged candidate are worth trying."""
         if not evaluation.passed or candidate.digest in self._swept:
             return False
-        reach = ELITE_WITHIN if is_elite else NEAR_BEST
+        reach = ELITE_WITHIN if is_elite else OTHERS_WITHIN
         return _slowdown(evaluation, best) <= reach and _space_size(candidate) > 1
 
     def allowance(

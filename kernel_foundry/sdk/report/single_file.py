@@ -13,10 +13,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.report.page import page_files
 from kernel_foundry.sdk.report.page_objects import page_json
+from kernel_foundry.whole_file import writing
 
 _IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.M)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class) (\w+))", re.M)
@@ -35,13 +35,9 @@ def write_single_file(path: Path, data: Mapping[str, Any], *, title: str, summar
         InvalidArgumentError: it cannot be written there.
     """
     html = _single_file(data, title=escape(printable(title)), summary=escape(printable(summary)))
-    try:
+    with writing(f"the report {path}", field="path"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"the report {path} cannot be written: {error.strerror}", field="path"
-        ) from error
 
 
 def _single_file(data: Mapping[str, Any], *, title: str, summary: str) -> str:

@@ -9,7 +9,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.foreign import ForeignSource
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.task import Task
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.whole_file import writing
 
 FILE_NAME: Final = "verdicts.jsonl"
 _LONGEST_LINE: Final = 64 << 20
@@ -43,17 +43,13 @@ class KeptVerdicts:
         self._asked = asked
         self._path = folder / FILE_NAME
         self._found: dict[tuple[str, str], Evaluation] = {}
-        try:
+        with writing(folder, field="out"):
             folder.mkdir(parents=True, exist_ok=True)
             if self._path.exists():
                 self._read()
             self._file = self._path.open("ab")
             if self._file.tell():
                 self._file.write(b"\n")  # what a kill has cut short stays a line of its own
-        except OSError as error:
-            raise InvalidArgumentError(
-                f"{folder} cannot be written: {error.strerror}", field="out"
-            ) from error
 
     def find(self, task: Task, source: ForeignSource) -> Evaluation | None:
         """Return the verdict on a kernel; None if there is none yet."""
@@ -68,14 +64,10 @@ class KeptVerdicts:
         kept = _KeptVerdict(
             task=task.digest, kernel=source.digest, asked=self._asked, evaluation=evaluation
         )
-        try:
+        with writing(self._path, field="out"):
             self._file.write(to_json(kept).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise InvalidArgumentError(
-                f"{self._path} cannot be written: {error.strerror}", field="out"
-            ) from error
         self._found[task.digest, source.digest] = evaluation
 
     def close(self) -> None:

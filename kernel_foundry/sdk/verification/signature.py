@@ -12,10 +12,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.evaluation import Timing, WorkloadResult
-from kernel_foundry.domain.median import median_interval
+from kernel_foundry.domain.median import FEWEST_RANKED, median_interval
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
+
+KEY: Final = "key"
+"""Subject of the statement about whose key signed."""
 
 _NAME_IS_FREE: Final = "its digest does not cover its name, which whoever made the record chose"
 
@@ -58,7 +61,7 @@ def check_key(
         own: This machine's; "" when it has none.
         judge: That of the evaluator that judged again, which may be on another machine.
         trusted: Keys or fingerprints that the caller vouches for.
-        ran: Whether the candidate was judged again; a stranger's word alone says nothing.
+        ran: Whether the candidate was judged again.
     """
     name = fingerprint(public_key)
     if trusted:
@@ -70,13 +73,14 @@ def check_key(
     if public_key and public_key == judge:
         return _key(Agreement.AGREES, name, "that of the evaluator that judged it again")
     note = f"a foreign key, another machine's: --key {name} says that you know whose it is"
-    if ran:
-        return _key(Agreement.NOT_COMPARABLE, name, f"{note}; the second evaluation decides")
-    return _key(Agreement.DIFFERS, name, f"{note}; as it is, only a second evaluation could tell")
+    rest = "the second evaluation decides" if ran else "only a second evaluation could tell"
+    # Without a fingerprint there is no key.
+    agreement = Agreement.NOT_COMPARABLE if name else Agreement.DIFFERS
+    return _key(agreement, name, f"{note}; {rest}")
 
 
 def _key(agreement: Agreement, name: str, note: str) -> Statement:
-    return Statement(subject="key", agreement=agreement, recorded=name or "none", note=note)
+    return Statement(subject=KEY, agreement=agreement, recorded=name or "none", note=note)
 
 
 def _identity(subject: str, found: str, judged: str, note: str = "") -> Statement:
@@ -122,7 +126,12 @@ def _timings(result: WorkloadResult) -> Iterator[tuple[str, Timing]]:
 def _fits(timing: Timing) -> bool:
     if not timing.samples_ns or not all(0 < sample < math.inf for sample in timing.samples_ns):
         return False
-    return median_interval(timing.samples_ns) == (timing.median_ns, timing.ci95_ns)
+    median_ns, interval_ns = median_interval(timing.samples_ns)
+    extremes_ns = (min(timing.samples_ns), max(timing.samples_ns))
+    # Few samples: earlier evaluators recorded the extremes.
+    is_few = len(timing.samples_ns) < FEWEST_RANKED
+    is_interval = timing.ci95_ns == interval_ns or (is_few and timing.ci95_ns == extremes_ns)
+    return timing.median_ns == median_ns and is_interval
 
 
 def _digest(digest: str, attestation: Attestation, *, signed: bool) -> Statement:

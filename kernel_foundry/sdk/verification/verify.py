@@ -13,7 +13,7 @@ from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.verdict_text import duration
 from kernel_foundry.sdk.verification.compare import compare, is_about_times
 from kernel_foundry.sdk.verification.second_verdict import check_second_verdict, verified_key
-from kernel_foundry.sdk.verification.signature import check_integrity, check_key
+from kernel_foundry.sdk.verification.signature import KEY, check_integrity, check_key
 from kernel_foundry.sdk.verification.statement import Agreement, Statement, holds
 from kernel_foundry.sdk.verification.task_settings import unusual_settings
 
@@ -63,8 +63,19 @@ class Verification:
 
     @property
     def agrees(self) -> bool:
-        """True when nothing differs and, where it was judged again, its times are confirmed."""
-        return holds(self.statements) and not self.is_partial
+        """True when nothing differs, and either the times are confirmed or a known key signed."""
+        return holds(self.statements) and not self.is_partial and not self.is_signed_by_unknown_key
+
+    @property
+    def is_signed_by_unknown_key(self) -> bool:
+        """True when the record is intact, was not judged again, and nobody vouches for its key.
+
+        Whoever made it could have signed anything.
+        """
+        is_known = any(
+            s.subject == KEY and s.agreement is Agreement.AGREES for s in self.statements
+        )
+        return self.again is None and holds(self.statements) and not is_known
 
 
 def is_intact(record: EvidenceRecord) -> bool:

@@ -66,15 +66,14 @@ def device_kind(name: str) -> ModuleType:
         raise DriverUnavailableError(str(error)) from error
 
 
-def prelude(kind: str) -> str:
-    """Return the text that is put before a candidate's device code."""
-    source = "sycl" if kind == "null" else kind
-    return files(__name__).joinpath(f"{source}_prelude.hpp").read_text(encoding="utf-8")
+def prelude(language: str) -> str:
+    """Return the text that is put before a candidate's device code in "sycl" or "cuda"."""
+    return files(__name__).joinpath(f"{language}_prelude.hpp").read_text(encoding="utf-8")
 
 
-def blocks_include_path(kind: str) -> str:
-    """Return the folder of our own headers for candidates, `<kf/…>` (docs/blocks.md)."""
-    return str(Path(__file__).parent / "include" / kind)
+def blocks_include_path(language: str) -> str:
+    """Return the folder of a language's building blocks, `<kf/…>` (docs/blocks.md)."""
+    return str(Path(__file__).parent / "include" / language)
 
 
 def _name_nvrtc() -> None:

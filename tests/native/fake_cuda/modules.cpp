@@ -140,4 +140,18 @@ Result cuLaunchCooperativeKernel(Function* function, unsigned grid_x, unsigned g
                         stream, parameters, nullptr);
 }
 
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  Stream* stream;
+  void* attributes;
+  unsigned attribute_count;
+};
+
+Result cuLaunchKernelEx(const LaunchConfig* config, Function* function, void** parameters, void**) {
+  const auto& [grid, block, shared_bytes, stream, attributes, attribute_count] = *config;
+  if (attribute_count > 0 && attributes == nullptr) return error_invalid_value;
+  return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                        shared_bytes, stream, parameters, nullptr);
+}
+
 }  // extern "C"

@@ -25,7 +25,7 @@ FAST, SLOW = device("fast"), device("slow")
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(280):
         while not condition():  # noqa: ASYNC110  of a host, which has no events for it
             await asyncio.sleep(0.005)
 

@@ -165,14 +165,26 @@ async def test_a_command_whose_supervisor_dies_ends(
     assert folder.find(job).state is JobState.LOST
 
 
+@pytest.mark.parametrize("job", ["nope", ""])
+async def test_a_job_that_is_changed_is_named(folder: JobFolder, job: str) -> None:
+    """Nothing is said to wait for one that there is not, and no other stands for it."""
+    other = new_job(("optimize", "op.py"), Path.cwd())
+    folder.write(replace(other, ended_unix_s=1.0))
+    for command in (jobs_command.cancel_command, jobs_command.delete):
+        result = CliRunner().invoke(command, [job])
+        assert isinstance(result.exception, InvalidArgumentError)
+        assert result.output == ""
+    assert folder.newest().id == other.id
+
+
 async def test_a_job_whose_process_did_not_start_has_failed(
     folder: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(ProcessLostError, match="did not start"):
         await _call(submit_command.command, "evaluate", "op.py", "mine.md")
-    assert folder.find().state is JobState.FAILED
-    await _call(jobs_command.delete, folder.find().id)
+    assert folder.newest().state is JobState.FAILED
+    await _call(jobs_command.delete, folder.newest().id)
 
 
 def _of_another_process(holder: LeaseHolder) -> LeaseHolder:
@@ -190,21 +202,21 @@ def test_a_job_whose_process_is_gone_is_lost(
     """As after a restart of the machine; it can be deleted, and nothing is signalled."""
     job = new_job(("optimize", "op.py"), Path.cwd())
     folder.write(replace(job, process=changed(new_holder())))
-    assert folder.find().state is JobState.LOST
+    assert folder.newest().state is JobState.LOST
     with pytest.raises(InvalidArgumentError, match="does not go on: lost"):
         cancel(folder, job.id)
     folder.delete(folder.find(job.id))
     with pytest.raises(InvalidArgumentError, match="no job was submitted"):
-        folder.find()
+        folder.newest()
 
 
 def test_a_job_that_never_began_is_lost_in_time(folder: JobFolder) -> None:
     job = new_job(("optimize", "op.py"), Path.cwd())
     folder.write(job)
-    assert folder.find().state is JobState.STARTING
+    assert folder.newest().state is JobState.STARTING
     folder.write(replace(job, submitted_unix_s=time.time() - START_S))
-    assert folder.find().state is JobState.LOST
-    folder.delete(folder.find())
+    assert folder.newest().state is JobState.LOST
+    folder.delete(folder.newest())
 
 
 @pytest.mark.parametrize("boot", ["another", ""])
@@ -226,7 +238,7 @@ def test_a_process_that_cannot_be_seen_is_not_signalled(
 def test_a_file_that_holds_no_job_is_said(folder: JobFolder, text: str) -> None:
     """And a name that leads elsewhere is no job."""
     folder.write(new_job(("optimize",), Path.cwd()))
-    job = folder.find()
+    job = folder.newest()
     folder.file(job.id).write_text(text)
     with pytest.raises(InvalidArgumentError, match="not a job file"):
         folder.jobs()

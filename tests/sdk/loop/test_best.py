@@ -12,7 +12,6 @@ from kernel_foundry.domain.archive import ArchivedEvaluation
 from kernel_foundry.domain.best import best_of, best_so_far
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
-from kernel_foundry.testing.archive import FakeArchive
 from tests.archive.conftest import TASK, make_candidate, make_evaluation
 from tests.domain_values import run_spec
 
@@ -112,7 +111,7 @@ def test_store_list_and_elites_name_the_same_one(drawn: list) -> None:
     archived = _archived(drawn)
     best = best_of(archived)
 
-    async def ask(archive: LocalArchive | FakeArchive) -> None:
+    async def ask(archive: LocalArchive) -> None:
         await archive.create_run(SPEC)
         for one in archived:
             await archive.add(
@@ -127,5 +126,4 @@ def test_store_list_and_elites_name_the_same_one(drawn: list) -> None:
         await archive.close()
 
     with tempfile.TemporaryDirectory() as folder:
-        for archive in (LocalArchive(f"sqlite:///{folder}/runs.db"), FakeArchive()):
-            asyncio.run(ask(archive))
+        asyncio.run(ask(LocalArchive(f"sqlite:///{folder}/runs.db")))

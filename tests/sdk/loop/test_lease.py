@@ -1,24 +1,25 @@
 """One loop alone works on a run, and what it ended as stands."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import LeaseHolder, Run, RunBudget, RunState
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.loop import lease
 from kernel_foundry.sdk.loop.lease import held
-from kernel_foundry.testing.archive import FakeArchive
 from tests.domain_values import run_spec
 
 SPEC = run_spec()
 
 
-class _SlowToRenew(FakeArchive):
+class _SlowToRenew(LocalArchive):
     """An archive that every renewal reaches late: once `arrives` is set."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"sqlite:///{folder}/runs.db")
         self.taken = False
         self.is_sent = asyncio.Event()
         self.arrives = asyncio.Event()
@@ -31,14 +32,18 @@ class _SlowToRenew(FakeArchive):
         return await super().hold_run(name, holder, budget)
 
 
-async def test_a_renewal_under_way_does_not_undo_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_renewal_under_way_does_not_undo_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Behind the end it would have the run held again, which reads as interrupted afterwards."""
     monkeypatch.setattr(lease, "_RENEWAL_SECONDS", 0.0)
-    archive = _SlowToRenew()
+    archive = _SlowToRenew(tmp_path)
     await archive.create_run(SPEC)
     async with held(archive, "run", new_holder(), RunBudget) as finish:
         await archive.is_sent.wait()
         assert (await finish(RunState.FINISHED)).state is RunState.FINISHED
         archive.arrives.set()
         await asyncio.sleep(0)
+        await archive.stats("run")  # its thread takes calls in turn: a late renewal came before
     assert (await archive.get_run("run")).state is RunState.FINISHED
+    await archive.close()

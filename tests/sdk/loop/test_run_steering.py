@@ -22,6 +22,7 @@ PAUSE, RESUME, STOP = (
     Steering(action=action)
     for action in (SteeringAction.PAUSE, SteeringAction.RESUME, SteeringAction.STOP)
 )
+RUN = "run"
 MINE = KernelSource(language=Language.SYCL, device_code="// mine 206", plan="pass")
 """One that the fake evaluator finds fast."""
 INJECT = Steering(action=SteeringAction.INJECT, source=MINE)
@@ -75,8 +76,8 @@ async def _evolve(
 
 async def test_a_pause_holds_in_the_next_loop_until_it_is_taken_back(archive: LocalArchive) -> None:
     """Nothing is judged meanwhile, not even what was given; the run then has its whole budget."""
-    await archive.steer("", PAUSE)
-    await archive.steer("", INJECT)
+    await archive.steer(RUN, PAUSE)
+    await archive.steer(RUN, INJECT)
     for is_killed in (True, False):
         ears = _Ears(_is_asked(SteeringAction.PAUSE))
         loop = asyncio.create_task(_evolve(archive, listener=ears))
@@ -85,7 +86,7 @@ async def test_a_pause_holds_in_the_next_loop_until_it_is_taken_back(archive: Lo
             loop.cancel()
             await asyncio.wait((loop,))
     assert await archive.evaluations("") == ()
-    await archive.steer("", RESUME)
+    await archive.steer(RUN, RESUME)
     ended = await loop
     assert ended.cause is StopCause.EVALUATIONS
     assert ended.spent.evaluations >= 12
@@ -112,7 +113,7 @@ class _SteeringGenerator(FakeGenerator):
         """Propose as the fake does, but for the third."""
         self._count += 1
         if self._count == 3:
-            await self._archive.steer("", self._steering)
+            await self._archive.steer(RUN, self._steering)
         if self._count >= 3 and self._hangs:
             await asyncio.Event().wait()
         return await super().propose(request)
@@ -127,7 +128,7 @@ async def test_a_stop_waits_for_no_model_and_the_winner_is_measured_again(
     assert ended.best.evaluation.is_final
     again = await _evolve(archive)
     assert (again.cause, again.spent.evaluations) == (StopCause.STOPPED, 2)
-    await archive.steer("", RESUME)
+    await archive.steer(RUN, RESUME)
     assert (await _evolve(archive)).cause is StopCause.EVALUATIONS
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from archive_svc.archive import LocalArchive
 from evaluator_svc.service import evaluator_service
 from kernel_foundry.domain.evaluation import Evaluation, StageTime
 from kernel_foundry.domain.language import Language
@@ -23,7 +24,6 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.optimization import optimize
 from kernel_foundry.sdk.services import Services
-from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from kernel_foundry.tracing import Trace, begin_tracing, trace_by, trace_headers
@@ -55,11 +55,13 @@ class Staged(FakeEvaluator):
         return replace(await super().evaluate(request), stages=stages)
 
 
-async def test_one_proposal_is_one_trace_with_its_stages(tmp_path: Path, spans: Any) -> None:
+async def test_one_proposal_is_one_trace_with_its_stages(
+    tmp_path: Path, archive: LocalArchive, spans: Any
+) -> None:
     """From its selection to the archive; the evaluator's own span is a part of it."""
     async with running([evaluator_service(Staged())], f"unix:{tmp_path}/e.sock") as target:
         evaluator = RemoteEvaluator(target)
-        services = Services(evaluator=evaluator, archive=FakeArchive(), generator=FakeGenerator())
+        services = Services(evaluator=evaluator, archive=archive, generator=FakeGenerator())
         ended = await optimize(
             services,
             Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),)),

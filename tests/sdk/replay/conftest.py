@@ -1,6 +1,7 @@
 """One recorded run for all tests that only read it."""
 
 import asyncio
+import fcntl
 import gc
 import shutil
 import warnings
@@ -13,13 +14,27 @@ from tests.sdk.replay.recorded import Model, Recorded, record
 
 
 @pytest.fixture(scope="session")
-def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A run of over a hundred evaluations with a restart in the middle; nobody changes it."""
+def recorded_once(shared_dir: Path) -> Recorded:
+    """A run of over a hundred evaluations with a restart in the middle; nobody changes it.
+
+    One of the session's processes makes it.
+    """
+    recorded = Recorded(folder=shared_dir / "recorded")
+    with (shared_dir / "recorded.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not recorded.folder.exists():
+            made = _record(shared_dir / "recording")
+            made.folder.rename(recorded.folder)
+    return recorded
+
+
+def _record(folder: Path) -> Recorded:
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that did not come to its end
+    folder.mkdir()
     with LlmServer(Model()) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-test")
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.delenv("OPENAI_API_BASE", raising=False)
-        folder = tmp_path_factory.mktemp("recorded")
         with warnings.catch_warnings():
             # LiteLLM's own, of calls that are cancelled when the run is interrupted.
             warnings.filterwarnings("ignore", message="coroutine 'OpenAIChatCompletion")

@@ -7,11 +7,12 @@ not, and whoever asked runs the reference.
 import base64
 import threading
 import zlib
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import torch
 
-from kernel_foundry.sdk.export.runtime.bound_call import NAMES, BoundCall
+from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
 from kernel_foundry.sdk.export.runtime.layouts import Layouts
 from kernel_foundry.sdk.export.runtime.opencl import device_of
 from kernel_foundry.sdk.export.runtime.plan import (
@@ -22,6 +23,7 @@ from kernel_foundry.sdk.export.runtime.plan import (
     Sequence,
 )
 from kernel_foundry.sdk.export.runtime.reference import (
+    Shape,
     Sizes,
     constants_of,
     outputs_of,
@@ -30,6 +32,11 @@ from kernel_foundry.sdk.export.runtime.reference import (
     skeleton,
 )
 from kernel_foundry.sdk.export.runtime.task import (
+    BACKWARD,
+    BACKWARD_DETERMINISTIC,
+    DETERMINISTIC,
+    GRADIENTS,
+    GRADS,
     INPUTS,
     LANGUAGE,
     OBJECTS,
@@ -40,6 +47,8 @@ from kernel_foundry.sdk.export.runtime.task import (
 
 DEVICE: Final = {"sycl": "cpu", "cuda": "cuda"}[LANGUAGE]
 """Type of the devices that kernels run on, as torch calls it."""
+NAMES: Final = (*INPUTS, *WORKLOADS[0]["weights"])
+"""Of the tensors of a call: inputs and weights, in order."""
 _MOST_CALLS: Final = 1024
 """Calls of different shapes that are remembered."""
 
@@ -49,26 +58,53 @@ _programs: dict[tuple[int, int], Any] = {}
 _binding = threading.RLock()
 
 
+class Pass(NamedTuple):
+    """The forward pass, or the backward pass: what its plans take and give."""
+
+    names: tuple[str, ...]
+    """Of the tensors that it takes, in order."""
+    outputs: tuple[str, ...]
+    """Of those that it gives."""
+    specialisations: tuple[dict[str, Any], ...]
+    is_deterministic: bool
+    """Whether repeated calls gave equal bits."""
+    tensors: Callable[[Sizes, tuple[Shape, ...]], dict[str, Buffer]]
+    """All that a plan may name, for a module and shapes of the forward pass's inputs."""
+
+
 def bound_call(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
-    """Return the call for inputs and weights, in the order of the schema.
+    """Return the forward pass for inputs and weights, in the order of the schema.
 
     Raises:
         NoKernelError: it has to be the reference's.
     """
+    return _call_of(_FORWARD, kind, tensors)
+
+
+def bound_backward(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
+    """Return the backward pass for inputs and weights, then the gradients by results of floats.
+
+    Raises:
+        NoKernelError: it has to be the reference's.
+    """
+    return _call_of(_BACKWARD, kind, tensors)
+
+
+def _call_of(which: Pass, kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
     first = tensors[0]
     if first.device.type != DEVICE:
         raise NoKernelError(f"{NAMES[0]} is on {first.device}; kernels run on {DEVICE}")
-    key = (kind, first.device, *[(t.shape, t.dtype) for t in tensors])
+    key = (which.names, kind, first.device, *[(t.shape, t.dtype) for t in tensors])
     call = _calls.get(key)
     if call is None:
         with _binding:
-            call = _calls.get(key) or _bound_or_reason(kind, tensors)
+            call = _calls.get(key) or _bound_or_reason(which, kind, tensors)
             if len(_calls) >= _MOST_CALLS:
                 _calls.clear()
             _calls[key] = call
     if isinstance(call, str):
         raise NoKernelError(call)
-    for name, tensor in zip(NAMES, tensors, strict=True):
+    for name, tensor in zip(which.names, tensors, strict=True):
         if tensor.device != first.device:
             raise NoKernelError(f"{name} is on {tensor.device}, {NAMES[0]} on {first.device}")
         if tensor.layout is not torch.strided or not tensor.is_contiguous() or tensor.is_neg():
@@ -88,26 +124,23 @@ def relayout() -> None:
 
 
 def sequence_of(
-    specialisation: dict[str, Any], kind: Sizes, shapes: tuple[tuple[int, ...], ...], limits: Any
+    specialisation: dict[str, Any], kind: Sizes, shapes: tuple[Shape, ...], limits: Any
 ) -> tuple[Sequence, dict[str, Any]]:
     """Return what a plan does for inputs of some shapes, and its macros.
 
     Raises:
         NoKernelError: the plan does not fit them, or is for other sizes.
     """
-    given = zip(INPUTS, shapes, strict=True)
-    types = WORKLOADS[0]["tensors"]
-    tensors = {name: Buffer("tensor", name, types[name][0], shape) for name, shape in given}
-    for name, (shape, dtype) in zip(OUTPUTS, outputs_of(kind, shapes), strict=True):
-        tensors[name] = Buffer("tensor", name, dtype, shape)
-    paths = WORKLOADS[0]["weights"]
-    sizes = {n: tuple(t.shape) for n, t in _tensors_of(kind).items()}
-    for name, path in paths.items():
-        tensors[name] = Buffer("tensor", name, types[name][0], sizes[path])
+    return _recorded(specialisation, kind, _forward_tensors(kind, shapes), limits)
+
+
+def _recorded(
+    specialisation: dict[str, Any], kind: Sizes, tensors: dict[str, Buffer], limits: Any
+) -> tuple[Sequence, dict[str, Any]]:
     names: dict[str, Any] = tensors | scalars_of(skeleton(kind), constants_of(kind))
-    if len(OUTPUTS) == 1:
+    if "out" in tensors:
         names.setdefault("out0", tensors["out"])
-    by_path = {path: tensors[name] for name, path in paths.items()}
+    by_path = {path: tensors[name] for name, path in WORKLOADS[0]["weights"].items()}
     try:
         recorder = Recorder({}, limits, by_path)
         macros, prepare, launch = specialisation["plan"](recorder, limits, names)
@@ -132,37 +165,81 @@ def sequence_of(
         raise NoKernelError(f"the plan does not fit these shapes: {error}") from error
 
 
-def _bound_or_reason(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall | str:
+def _forward_tensors(kind: Sizes, shapes: tuple[Shape, ...]) -> dict[str, Buffer]:
+    found = {n: _buffer(n, _DTYPES[n], shape) for n, shape in zip(INPUTS, shapes, strict=True)}
+    for name, (shape, dtype) in zip(OUTPUTS, outputs_of(kind, shapes), strict=True):
+        found[name] = _buffer(name, dtype, shape)
+    weights = {path: tuple(tensor.shape) for path, tensor in _tensors_of(kind).items()}
+    for name, path in WORKLOADS[0]["weights"].items():
+        found[name] = _buffer(name, _DTYPES[name], weights[path])
+    return found
+
+
+def _backward_tensors(kind: Sizes, shapes: tuple[Shape, ...]) -> dict[str, Buffer]:
+    found = _forward_tensors(kind, shapes)
+    results = [found.pop(name) for name in OUTPUTS]
+    for name, result in zip(GRADS, results, strict=True):
+        found[name] = _buffer(name, result.dtype, result.shape)
+    return found | {name: _buffer(name, found[of].dtype, found[of].shape) for name, of in GRADIENTS}
+
+
+def _buffer(name: str, dtype: str, shape: Shape) -> Buffer:
+    return Buffer("tensor", name, dtype, shape)
+
+
+_DTYPES: Final = {name: dtype for name, (dtype, _) in WORKLOADS[0]["tensors"].items()}
+_FORWARD: Final = Pass(NAMES, OUTPUTS, SPECIALISATIONS, DETERMINISTIC, _forward_tensors)
+_BACKWARD: Final = Pass(
+    (*NAMES, *GRADS),
+    tuple(name for name, _ in GRADIENTS),
+    BACKWARD,
+    BACKWARD_DETERMINISTIC,
+    _backward_tensors,
+)
+
+
+def _bound_or_reason(which: Pass, kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall | str:
     try:
-        return _bound(kind, tensors)
+        return _bound(which, kind, tensors)
     except NoKernelError as error:
         return str(error)
 
 
-def _bound(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
-    for name, tensor in zip(NAMES, tensors, strict=True):
-        expected = WORKLOADS[0]["tensors"][name][0]
-        if tensor.dtype is not getattr(torch, expected):
-            raise NoKernelError(f"{name} is {tensor.dtype}; kernels take {expected}")
+def _bound(which: Pass, kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
+    dtypes = _DTYPES | {name: _DTYPES[of] for name, of in zip(GRADS, OUTPUTS, strict=False)}
+    for name, tensor in zip(which.names, tensors, strict=True):
+        if tensor.dtype is not getattr(torch, dtypes[name]):
+            raise NoKernelError(f"{name} is {tensor.dtype}; kernels take {dtypes[name]}")
     shapes = tuple(tuple(t.shape) for t in tensors[: len(INPUTS)])
-    for path, tensor in zip(WORKLOADS[0]["weights"].values(), tensors[len(INPUTS) :], strict=True):
-        if _tensors_of(kind)[path].shape != tensor.shape:
-            raise NoKernelError(f"{path} has the sizes {tuple(tensor.shape)}")
     sizes = dict(sizes_of_call(kind, shapes))
+    named = which.tensors(kind, shapes)
+    for name, tensor in zip(which.names, tensors, strict=True):
+        if tuple(tensor.shape) != named[name].shape:
+            path = WORKLOADS[0]["weights"].get(name, name)
+            raise NoKernelError(f"{path} has the sizes {tuple(tensor.shape)}")
     device = device_of(tensors[0])
     reasons = []
-    for number, specialisation in enumerate(SPECIALISATIONS):
+    for number, specialisation in enumerate(which.specialisations):
         try:
             _check_range(specialisation, sizes)
-            sequence, macros = sequence_of(specialisation, kind, shapes, device.limits)
+            named = which.tensors(kind, shapes)
+            sequence, macros = _recorded(specialisation, kind, named, device.limits)
             found = _object_of(specialisation, macros)
             program = _program(device, found["object"])
         except NoKernelError as error:
             reasons.append(str(error))
             continue
-        key = (number, kind, tensors[0].device, tuple(macros.items()))
-        layouts = _layouts.setdefault(key, Layouts())
-        return BoundCall(device, program, sequence, layouts, tensors, outputs_of(kind, shapes))
+        key = (which.names, number, kind, tensors[0].device, tuple(macros.items()))
+        return BoundCall(
+            device,
+            program,
+            sequence,
+            _layouts.setdefault(key, Layouts()),
+            tensors,
+            which.names,
+            tuple((name, named[name].shape, named[name].dtype) for name in which.outputs),
+            is_deterministic=which.is_deterministic,
+        )
     raise NoKernelError("; ".join(dict.fromkeys(reasons)))
 
 

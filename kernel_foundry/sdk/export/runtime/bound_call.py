@@ -21,30 +21,33 @@ from kernel_foundry.sdk.export.runtime.plan import (
     positions,
 )
 from kernel_foundry.sdk.export.runtime.scratch import Scratch
-from kernel_foundry.sdk.export.runtime.task import (
-    DETERMINISTIC,
-    INPUTS,
-    OUTPUTS,
-    WORKLOADS,
-)
 from kernel_foundry.sdk.export.runtime.tf32 import check_tf32
 
-NAMES: Final = (*INPUTS, *WORKLOADS[0]["weights"])
-"""Of the tensors of a call: inputs and weights, in order."""
+_WRITING: Final = (
+    torch.nn.functional.linear,
+    torch.matmul,
+    torch.mm,
+    torch.bmm,
+    torch.addmm,
+    torch.baddbmm,
+)
+"""Functions that write a result where they are told to."""
 
 
 class BoundCall:
     """A plan bound to shapes, on a device.
 
-    Its memory is a list of slots: the tensors of the schema, then the results, then the plan's own.
+    Its memory is a list of slots: the tensors that it takes, then the results, then the plan's own.
 
     Args:
         device: Where it runs.
         program: The loaded object code.
         sequence: What it does.
         layouts: What `prepare` made of weights before, for calls that share it.
-        tensors: Inputs and weights as they are given, in the order of the schema.
-        outputs: Shape and dtype of each output.
+        tensors: As they are given.
+        names: Of the tensors.
+        outputs: Name, shape and dtype of each output.
+        is_deterministic: Whether repeated calls gave equal bits.
     """
 
     def __init__(
@@ -54,28 +57,38 @@ class BoundCall:
         sequence: Sequence,
         layouts: Layouts,
         tensors: list[torch.Tensor],
-        outputs: tuple[tuple[tuple[int, ...], str], ...],
+        names: tuple[str, ...],
+        outputs: tuple[tuple[str, tuple[int, ...], str], ...],
+        *,
+        is_deterministic: bool,
     ) -> None:
         self.device = device
         """Where it runs."""
         self._misplaced = device.alignment - 1
         self._place = tensors[0].device
+        self._names = names
+        self._is_deterministic = is_deterministic
         self.layouts = layouts
         """What `prepare` made of weights."""
-        self.outputs = tuple((shape, getattr(torch, dtype)) for shape, dtype in outputs)
+        self.outputs = tuple((shape, getattr(torch, dtype)) for _, shape, dtype in outputs)
+        """Shape and dtype of each output."""
         self.makers = tuple(_new_tensor(*output, self._place) for output in self.outputs)
         """Of a new tensor for each result, on the current device."""
-        self._buffers = _in_slots(sequence.buffers)
+        self._buffers = _in_slots(sequence.buffers, (*names, *(name for name, _, _ in outputs)))
         slots = {id(buffer): slot for slot, buffer in enumerate(self._buffers)}
         self._slots = [slots[id(buffer)] for buffer in sequence.buffers]
-        first = len(NAMES) + len(OUTPUTS)
-        own = list(enumerate(self._buffers))[first:]
+        self._first_own = len(names) + len(outputs)
+        own = list(enumerate(self._buffers))[self._first_own :]
         self._unset = [0] * len(own)
-        self._prepared = [slot for slot, buffer in own if buffer.kind == "prepared"]
+        self.prepared = [slot for slot, buffer in own if buffer.kind == "prepared"]
+        """Slots of what `prepare` makes, in the order of a layout's places."""
         both = (*sequence.prepare, *sequence.steps)
         cleared = {self._slots[step.buffer] for step in both if isinstance(step, Clear)}
         self._cleared = sorted(cleared)
-        self._scratch = Scratch([(s, b) for s, b in own if b.kind == "scratch"], cleared)
+        self.scratch = Scratch([(s, b) for s, b in own if b.kind == "scratch"], cleared)
+        """The plan's own memory for a call."""
+        self.make_scratch = _new_tensor((self.scratch.bytes,), torch.uint8, self._place)
+        """Makes that memory, on the current device."""
         self._prepare = self._parts(program, sequence.prepare)
         self.steps = self._parts(program, sequence.steps)
         """Rows of launches, and library calls between them."""
@@ -88,14 +101,25 @@ class BoundCall:
             if is_rounded and sequence.buffers[call.output].dtype == "float32"
         ]
         """Those that torch may round to TF32."""
-        self.has_settings = not DETERMINISTIC or bool(library)
+        self.has_library = bool(library)
+        """Whether it makes library calls."""
+        self.has_settings = not is_deterministic or self.has_library
         """Whether `check_settings` may refuse any."""
         read = {self._slots[i] for step in sequence.prepare for i in positions(step)}
-        self.laid_out = [slot for slot in range(len(NAMES)) if slot in read]
+        self.laid_out = [slot for slot in range(len(names)) if slot in read]
         """Positions of the weights that `prepare` reads."""
-        is_laid_out = bool(self.laid_out) and len(own) == len(self._prepared)
-        self.is_one_row = not library and len(self.steps) == 1 and (is_laid_out or not own)
-        """Whether it is one row of launches, on tensors of the schema and layouts alone."""
+        self.is_one_row = (
+            not library
+            and len(self.steps) == 1
+            and bool(self.laid_out) == bool(self.prepared)
+            and not self.scratch.cleared
+            and not (device.is_host and self.scratch.places)
+        )
+        """Whether it is one row of launches, and its memory is used as it is found."""
+        self.read = {
+            i for step in sequence.steps for i in map(self._slots.__getitem__, positions(step))
+        }
+        """Slots that the steps read or write."""
 
     @property
     def alignment(self) -> int:
@@ -137,7 +161,7 @@ class BoundCall:
         Raises:
             NoKernelError: one of them does not.
         """
-        for name, address in zip(NAMES, addresses, strict=True):
+        for name, address in zip(self._names, addresses, strict=True):
             if address & self._misplaced:
                 raise NoKernelError(
                     f"{name} does not begin at a multiple of {self.alignment} bytes"
@@ -149,8 +173,10 @@ class BoundCall:
         Raises:
             NoKernelError: there is one.
         """
-        if not DETERMINISTIC and torch.are_deterministic_algorithms_enabled():
+        if not self._is_deterministic and torch.are_deterministic_algorithms_enabled():
             raise NoKernelError("the kernels do not give the same bits each time")
+        if self.has_library and torch.is_autocast_enabled(self._place.type):
+            raise NoKernelError("autocast is on, under which library calls give other types")
         check_tf32(self._rounded)
 
     def start(
@@ -166,10 +192,10 @@ class BoundCall:
         Raises:
             NoKernelError: the device refuses.
         """
-        layout = self._layout_of(tensors, addresses) if self._prepared else None
+        layout = self._layout_of(tensors, addresses) if self.prepared else None
         scratch = None
-        if self._scratch.places:
-            scratch = self._scratch.memory(self._place, is_kept=self.device.is_host)
+        if self.scratch.places:
+            scratch = self.scratch.memory(self._place, is_kept=self.device.is_host)
         if self._has_library_calls:
             self._start_parts([*tensors, *results], layout, scratch)
             return
@@ -177,10 +203,10 @@ class BoundCall:
         addresses += self._unset
         if scratch is not None:
             base = scratch.data_ptr()
-            for slot, offset, _ in self._scratch.places:
+            for slot, offset, _ in self.scratch.places:
                 addresses[slot] = base + offset
         if layout is not None:
-            for slot, place in zip(self._prepared, layout.places, strict=True):
+            for slot, place in zip(self.prepared, layout.places, strict=True):
                 addresses[slot] = place
         for row in self.steps:
             row.run(*addresses)
@@ -190,19 +216,35 @@ class BoundCall:
     ) -> None:
         memory = given + [None] * (len(self._buffers) - len(given))
         if layout is not None:
-            for slot, tensor in zip(self._prepared, layout.made, strict=True):
+            for slot, tensor in zip(self.prepared, layout.made, strict=True):
                 memory[slot] = tensor
         if scratch is not None:
-            for slot, tensor in self._scratch.tensors(scratch):
+            for slot, tensor in self.scratch.tensors(scratch):
                 memory[slot] = tensor
         self._run_parts(self.steps, memory)
 
     def _run_parts(self, parts: list[Any], memory: list[Any]) -> None:
         for part in parts:
             if isinstance(part, LibraryCall):
-                _call_library(part, memory)
+                self._call_library(part, memory)
             else:
                 part.run(*[0 if m is None else m.data_ptr() for m in memory])
+
+    def _call_library(self, step: LibraryCall, memory: list[Any]) -> None:
+        """Run one call; its result takes the place of the plan's own memory."""
+
+        def value(item: Any) -> Any:
+            if isinstance(item, Operand):
+                return memory[item.buffer]
+            return tuple(map(value, item)) if isinstance(item, tuple) else item
+
+        arguments = [value(item) for item in step.arguments]
+        keywords = {name: value(item) for name, item in step.keywords.items()}
+        with torch.no_grad():
+            if step.output >= self._first_own:
+                memory[step.output] = step.function(*arguments, **keywords).contiguous()
+            else:
+                _write_result(step.function, arguments, keywords, memory[step.output])
 
     def _layout_of(self, tensors: list[torch.Tensor], addresses: list[int]) -> Layout:
         weights = [tensors[slot] for slot in self.laid_out]
@@ -210,7 +252,7 @@ class BoundCall:
         return found or self.layouts.keep(weights, self._lay_out(tensors))
 
     def _lay_out(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        memory: list[Any] = [*tensors, *[None] * len(OUTPUTS)]
+        memory: list[Any] = [*tensors, *[None] * len(self.outputs)]
         own = self._buffers[len(memory) :]
         memory += [
             torch.empty(b.shape, dtype=getattr(torch, b.dtype), device=self._place) for b in own
@@ -218,7 +260,7 @@ class BoundCall:
         for slot in self._cleared:
             memory[slot].zero_()
         self._run_parts(self._prepare, memory)
-        return [memory[slot] for slot in self._prepared]
+        return [memory[slot] for slot in self.prepared]
 
     def _parts(self, program: Any, steps: tuple[Step, ...]) -> list[Any]:
         """Rows of launches and library calls between them."""
@@ -240,13 +282,10 @@ class BoundCall:
         return parts
 
 
-def _in_slots(buffers: tuple[Buffer, ...]) -> list[Buffer]:
-    """All buffers of a call: a place for each tensor of the schema, used or not, comes first."""
+def _in_slots(buffers: tuple[Buffer, ...], names: tuple[str, ...]) -> list[Buffer]:
+    """All buffers of a call: a place for each named tensor, used or not, comes first."""
     by_name = {b.name: b for b in buffers if b.kind == "tensor"}
-    named = [
-        by_name[name] if name in by_name else Buffer("tensor", name, "", ())
-        for name in (*NAMES, *OUTPUTS)
-    ]
+    named = [by_name[name] if name in by_name else Buffer("tensor", name, "", ()) for name in names]
     return [*named, *(b for b in buffers if b.kind != "tensor")]
 
 
@@ -262,17 +301,16 @@ def _new_tensor(
     return partial(quick, shape, strides, dtype)
 
 
-def _call_library(step: LibraryCall, memory: list[Any]) -> None:
-    def value(item: Any) -> Any:
-        if isinstance(item, Operand):
-            return memory[item.buffer]
-        return tuple(map(value, item)) if isinstance(item, tuple) else item
-
-    arguments = map(value, step.arguments)
-    keywords = {name: value(item) for name, item in step.keywords.items()}
-    with torch.no_grad():
-        result = step.function(*arguments, **keywords).contiguous()
-        if step.is_new:
-            memory[step.output] = result
-        else:
-            memory[step.output].copy_(result)
+def _write_result(
+    function: Callable[..., torch.Tensor],
+    arguments: list[Any],
+    keywords: dict[str, Any],
+    out: torch.Tensor,
+) -> None:
+    if function not in _WRITING:
+        out.copy_(function(*arguments, **keywords))
+        return
+    if function is torch.nn.functional.linear and arguments:
+        # Of a matrix the product adds the bias, else torch does in a pass of its own.
+        arguments[0], out = (t.view(-1, t.shape[-1]) for t in (arguments[0], out))
+    function(*arguments, **keywords, out=out)

@@ -2,11 +2,9 @@
 
 import contextlib
 import ctypes
-import struct
 import threading
 from collections.abc import Iterator
 from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
-from functools import partial
 from typing import Any, Final
 
 import torch
@@ -27,12 +25,32 @@ _CARVEOUT: Final = 9
 _CLUSTER_SIZES: Final = (11, 12, 13)
 _LARGE_CLUSTERS: Final = 14
 _PORTABLE_CLUSTER: Final = 8
+_COOPERATIVE: Final = 2
 _USUAL_SHARED: Final = 48 << 10
 _DRIVERS: Final = (
     "libcuda.so.1",
     "/usr/local/nvidia/lib64/libcuda.so.1",
     "/usr/lib/wsl/lib/libcuda.so.1",
 )
+
+
+class LaunchConfig(ctypes.Structure):
+    """The driver's description of a launch."""
+
+    _fields_ = (
+        ("grid", c_uint * 3),
+        ("block", c_uint * 3),
+        ("shared_bytes", c_uint),
+        ("queue", c_void_p),
+        ("attributes", c_void_p),
+        ("attribute_count", c_uint),
+    )
+
+
+class LaunchAttribute(ctypes.Structure):
+    """One more fact of a launch."""
+
+    _fields_ = (("name", c_uint), ("_gap", c_uint), ("value", c_uint64 * 8))
 
 
 class GpuLaunch:
@@ -43,13 +61,13 @@ class GpuLaunch:
         program: What holds the kernel.
         launch: Which kernel, and how.
         shared_bytes: That a block of this GPU may have.
-        addresses: Where the addresses of buffers will be.
     """
 
     def __init__(
-        self, driver: "Driver", program: c_void_p, launch: Launch, shared_bytes: int, addresses: Any
+        self, driver: "Driver", program: c_void_p, launch: Launch, shared_bytes: int
     ) -> None:
         self._driver = driver
+        self._launch = launch
         function = c_void_p()
         driver.call("cuModuleGetFunction", byref(function), program, launch.kernel.encode())
         self._function = function
@@ -62,23 +80,28 @@ class GpuLaunch:
             (ctypes.c_char * len(a)).from_buffer_copy(a) if isinstance(a, bytes) else None
             for a in launch.arguments
         ]
+        self._attributes = (LaunchAttribute * 1)(LaunchAttribute(name=_COOPERATIVE))
+        self._attributes[0].value[0] = 1
+
+    def call_with(self, addresses: Any, config: LaunchConfig) -> tuple[Any, ...]:
+        """Return the arguments of the driver's call that starts the kernel.
+
+        Args:
+            addresses: Of buffers, as they are when the call is made.
+            config: Is filled in, but for the queue.
+        """
+        launch = self._launch
+        config.grid[:], config.block[:] = launch.grid, launch.block
+        config.shared_bytes = launch.shared_bytes
+        config.attributes = ctypes.addressof(self._attributes)
+        config.attribute_count = int(launch.is_cooperative)
         places = [
             ctypes.addressof(addresses) + 8 * argument if value is None else ctypes.addressof(value)
             for value, argument in zip(self._values, launch.arguments, strict=True)
         ]
-        self._parameters = (c_void_p * len(places))(*places)
-        is_cooperative = launch.is_cooperative
-        name = "cuLaunchCooperativeKernel" if is_cooperative else "cuLaunchKernel"
-        self._start = getattr(driver.api, name)
         # As the call takes them, so that it has nothing to convert.
-        parameters = byref(self._parameters)
-        first = c_void_p.from_param(function.value or 0)
-        self._first = (first, *launch.grid, *launch.block, launch.shared_bytes)
-        self._last = (parameters,) if is_cooperative else (parameters, None)
-
-    def call_in(self, queue: int) -> tuple[Any, tuple[Any, ...]]:
-        """Return the driver's function that starts the kernel in a queue, and its arguments."""
-        return self._start, (*self._first, c_void_p.from_param(queue), *self._last)
+        function = c_void_p.from_param(self._function.value or 0)
+        return byref(config), function, byref((c_void_p * len(places))(*places)), None
 
     def _attribute(self, name: int) -> int:
         value = c_int()
@@ -97,6 +120,35 @@ class GpuLaunch:
             self._driver.call("cuFuncSetAttribute", self._function, _LARGE_CLUSTERS, 1)
 
 
+class ArgumentBlock:
+    """What the driver reads when a row is started: only addresses and queue change.
+
+    Args:
+        launches: Of the row.
+        count: Of addresses.
+    """
+
+    __slots__ = ("_configs", "addresses", "calls", "layout", "queue")
+
+    def __init__(self, launches: list[GpuLaunch], count: int) -> None:
+        self.addresses: Any = (c_uint64 * count)()
+        """Of buffers."""
+        self._configs = [LaunchConfig() for _ in launches]
+        pairs = zip(launches, self._configs, strict=True)
+        self.calls = [launch.call_with(self.addresses, config) for launch, config in pairs]
+        """Arguments of the driver's call for each launch."""
+        self.queue = 0
+        """Where the launches go."""
+        self.layout = 0
+        """Number of the layout of weights whose addresses are here."""
+
+    def enter(self, queue: int) -> None:
+        """Let the launches go to a queue."""
+        for config in self._configs:
+            config.queue = queue
+        self.queue = queue
+
+
 class GpuRow:
     """Launches that follow one another, and the addresses that they have in common.
 
@@ -111,16 +163,18 @@ class GpuRow:
         self, device: "GpuDevice", program: c_void_p, launches: tuple[Launch, ...], count: int
     ) -> None:
         self._driver, self._context, self._index = device.driver, device.context, device.index
-        self._addresses: Any = (c_uint64 * count)()
-        self._write = partial(struct.Struct(f"{count}Q").pack_into, self._addresses, 0)
         self._launches = [
-            GpuLaunch(device.driver, program, launch, device.shared_bytes, self._addresses)
-            for launch in launches
+            GpuLaunch(device.driver, program, launch, device.shared_bytes) for launch in launches
         ]
-        self._lock = threading.Lock()
-        self._queue = -1
-        self._calls: list[tuple[Any, tuple[Any, ...]]] = []
-        """Of the launches in that queue: to make them takes as long as they do."""
+        self._count = count
+        self.start = device.driver.start
+        """The driver's call that starts a kernel."""
+        self.spare = [self.new_block()]
+        """Blocks that no call is using. Each call takes one and gives it back: no thread waits."""
+
+    def new_block(self) -> ArgumentBlock:
+        """Return one more block."""
+        return ArgumentBlock(self._launches, self._count)
 
     def run(self, *addresses: int) -> None:
         """Start the kernels in order, behind what torch has queued; the GPU is the current one.
@@ -128,17 +182,27 @@ class GpuRow:
         Raises:
             NoKernelError: the driver refuses one.
         """
+        try:
+            block = self.spare.pop()
+        except IndexError:
+            block = self.new_block()
         queue = current_queue(self._index)
-        with self._lock:
-            if queue != self._queue:
-                self._calls = [launch.call_in(queue) for launch in self._launches]
-                self._queue = queue
-            self._write(*addresses)
-            for start, arguments in self._calls:
-                if start(*arguments):
-                    # A thread may have no context yet, or a program another one.
-                    self._driver.call("cuCtxSetCurrent", self._context)
-                    self._driver.check(start(*arguments), "cuLaunchKernel")
+        if queue != block.queue:
+            block.enter(queue)
+        block.addresses[:] = addresses
+        for arguments in block.calls:
+            if self.start(*arguments):
+                self.start_again(arguments)
+        self.spare.append(block)
+
+    def start_again(self, arguments: tuple[Any, ...]) -> None:
+        """Start a kernel that the driver has refused: a thread may have no context yet.
+
+        Raises:
+            NoKernelError: it refuses once more.
+        """
+        self._driver.call("cuCtxSetCurrent", self._context)
+        self._driver.check(self.start(*arguments), "cuLaunchKernelEx")
 
 
 class Driver:
@@ -158,6 +222,10 @@ class Driver:
                 reason = str(error)
         if self.api is None:
             raise NoKernelError(f"no CUDA driver: {reason}")
+        self.start: Any = getattr(self.api, "cuLaunchKernelEx", None)
+        """Its call that starts a kernel."""
+        if self.start is None:
+            raise NoKernelError("the CUDA driver is older than 11.8")
         self.api.cuModuleLoadDataEx.argtypes = [c_void_p, c_char_p, c_uint, c_void_p, c_void_p]
         self.api.cuFuncSetAttribute.argtypes = [c_void_p, c_int, c_int]
         self.call("cuInit", 0)

@@ -35,6 +35,8 @@ class Identity:
     """
 
     def __init__(self, module: nn.Module, own: str) -> None:
+        self.module = module
+        """It."""
         self.kind = self.reason = ""
         self.container: type = tuple
         self.parts = list(module.modules())
@@ -76,9 +78,7 @@ class Identity:
         self.known: tuple[KnownCall, ...] = ()
         """Calls of forward, by tensors alone, that were as judged; None comes of any other."""
         self.known_whole: tuple[KnownCall, ...] = ()
-        """The same where forward is all of a call of the module, but for the module's own hooks."""
-        self.outer_hooks: tuple[Any, ...] = ()
-        """Of the module itself and of all modules, around those calls."""
+        """The same of a module without hooks of its own, where forward is all of its call."""
 
     @property
     def is_stale(self) -> bool:
@@ -131,14 +131,20 @@ class Identity:
         known = known_call(call, list(arguments), weights, before, self.container)
         if known is None:
             return
-        # What was known of other weights would hold them for ever.
-        kept = self.known[: _MOST_KNOWN - 1] if before.versions == self._versions else ()
+        if before.versions != self._versions:
+            # What was known of other weights would hold them for ever.
+            self.known = self.known_whole = ()
         self._versions = before.versions
-        self.known = (known, *kept)
-        own = [getattr(self.parts[0], name) for name in _HOOKS]
+        self.known = (known, *self.known[: _MOST_KNOWN - 1])
+        own = [getattr(self.module, name) for name in _HOOKS]
         of_all = [getattr(nn.modules.module, f"_global{name}") for name in _HOOKS]
-        self.outer_hooks = (*own, *of_all)
-        self.known_whole = self.known if is_whole else ()
+        outside = before._replace(empty=(*before.empty, *own, *of_all))
+        if is_whole and (
+            whole := known_call(call, list(arguments), weights, outside, self.container)
+        ):
+            self.known_whole = (whole, *self.known_whole[: _MOST_KNOWN - 1])
+        else:
+            self.known_whole = ()
 
     def _inner_hooks(self) -> list[Any]:
         return [getattr(part, name) for part in self.parts[1:] for name in _HOOKS]

@@ -1,16 +1,21 @@
 """Weights as a plan's `prepare` laid them out, until they change."""
 
+import itertools
 import weakref
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
 from kernel_foundry.sdk.export.runtime.streams import is_captured, join, moment_of
 
+_layout_numbers: Final = itertools.count(1)
+
 
 class Layout(NamedTuple):
     """What was made of weights."""
 
+    number: int
+    """Which layout of this process."""
     weights: tuple[Any, ...]
     """Weak references."""
     versions: tuple[int, ...]
@@ -64,6 +69,7 @@ class Layouts:
                 self.kept.pop(key, None)
 
         layout = Layout(
+            number=next(_layout_numbers),
             weights=tuple(weakref.ref(t, drop) for t in weights) if is_versioned else (),
             versions=tuple(t._version for t in weights) if is_versioned else (),
             addresses=tuple(t.data_ptr() for t in weights),

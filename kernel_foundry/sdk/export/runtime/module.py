@@ -29,6 +29,7 @@ from kernel_foundry.sdk.export.runtime.torch_operator import kind_of, operator
 
 _INPUTS: Final = len(INPUTS)
 _Reference: Any = reference_at(()).Model
+_is_traced: Final = torch.compiler.is_dynamo_compiling
 
 
 class Module(_Reference):  # type: ignore[misc]  # its class is in a text
@@ -45,9 +46,9 @@ class Module(_Reference):  # type: ignore[misc]  # its class is in a text
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return what forward returns; hooks see the call."""
         # Before anything else, as this is what most calls are.
-        if len(arguments) == _INPUTS and not (named or torch.compiler.is_dynamo_compiling()):
+        if len(arguments) == _INPUTS and not (named or _is_traced()):
             identity = self._kf
-            if identity.parts[0] is self and not any(identity.outer_hooks):
+            if identity.module is self:
                 try:
                     for known in identity.known_whole:
                         result = known(*arguments)
@@ -99,7 +100,7 @@ def kernel_result(
     Raises:
         NoKernelError: it has to be the reference's.
     """
-    if module._kf.parts[0] is not module:  # a replica has its original's attributes
+    if module._kf.module is not module:  # a replica has its original's attributes
         module._kf = identity_of(module)
     if not named and len(arguments) == _INPUTS:
         for known in module._kf.known:

@@ -83,12 +83,7 @@ class CpuLaunch:
 
 
 class CpuRow:
-    """Launches that follow one another.
-
-    Args:
-        device: Where they run.
-        launches: Which kernels, and how.
-    """
+    """Launches that follow one another."""
 
     def __init__(self, device: "CpuDevice", launches: tuple[CpuLaunch, ...]) -> None:
         self._device = device

@@ -112,8 +112,6 @@ class LibraryCall(NamedTuple):
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     output: int
-    is_new: bool
-    """Whether its result is a tensor of its own."""
 
 
 class Operand(NamedTuple):
@@ -216,7 +214,7 @@ class Recorder:
         arguments = tuple(self._operand(value) for value in given)
         keywords = {key: self._operand(value) for key, value in named.items()}
         position = self._position(output)
-        self._steps.append(LibraryCall(function, arguments, keywords, position, out is None))
+        self._steps.append(LibraryCall(function, arguments, keywords, position))
         return output
 
     def launch(self, name: str, setup: tuple[Any, ...], /, *given: Any, **named: Any) -> None:

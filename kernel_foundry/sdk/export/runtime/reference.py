@@ -193,10 +193,6 @@ def rest_of(kind: Sizes) -> list[Any]:
 def sizes_of_call(kind: Sizes, shapes: tuple[Shape, ...]) -> Sizes:
     """Return the sizes of a call.
 
-    Args:
-        kind: Sizes of the module.
-        shapes: Of the inputs.
-
     Raises:
         NoKernelError: the task does not describe such a call.
     """

@@ -22,25 +22,27 @@ class Scratch:
     def __init__(self, buffers: list[tuple[int, Buffer]], cleared: set[int]) -> None:
         self.places: list[tuple[int, int, Buffer]] = []
         """Slot, offset in bytes and buffer."""
-        self._cleared: list[tuple[int, int]] = []
+        self.cleared: list[tuple[int, int]] = []
+        """Offset and bytes of those that are zero when a call begins."""
         self._own = threading.local()
         end = 0
         for slot, buffer in buffers:
             size = buffer.numel() * getattr(torch, buffer.dtype).itemsize
             self.places.append((slot, end, buffer))
             if slot in cleared:
-                self._cleared.append((end, size))
+                self.cleared.append((end, size))
             end += -(-size // _PLACE) * _PLACE
-        self._bytes = end
+        self.bytes = end
+        """Of the memory."""
 
     def memory(self, device: torch.device, *, is_kept: bool) -> torch.Tensor:
         """Return the memory; where it is kept, a thread has its own."""
         found: torch.Tensor | None = getattr(self._own, "kept", None) if is_kept else None
         if found is None:
-            found = torch.empty(self._bytes, dtype=torch.uint8, device=device)
+            found = torch.empty(self.bytes, dtype=torch.uint8, device=device)
             if is_kept:
                 self._own.kept = found
-        for offset, size in self._cleared:
+        for offset, size in self.cleared:
             found.narrow(0, offset, size).zero_()
         return found
 

@@ -1,6 +1,6 @@
 """Where work of a GPU is queued: torch's current stream."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -12,10 +12,11 @@ class Moment(NamedTuple):
     event: Any
 
 
-def current_queue(index: int) -> int:
-    """Return the driver's handle of a GPU's current stream."""
-    handle: int = torch._C._cuda_getCurrentRawStream(index)
-    return handle
+# Torch's own functions, as Python takes its time for one around them; None without CUDA.
+current_queue: Final[Any] = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+"""Returns the driver's handle of a GPU's current stream."""
+is_captured: Final[Any] = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
+"""Returns whether what is queued now goes into a graph, which may run again later."""
 
 
 def moment_of(tensor: torch.Tensor) -> Moment | None:
@@ -34,8 +35,3 @@ def join(moment: Moment, tensors: list[torch.Tensor]) -> None:
     stream.wait_event(moment.event)
     for tensor in tensors:
         tensor.record_stream(stream)
-
-
-def is_captured() -> bool:
-    """Return whether what is queued now goes into a graph, which may run again later."""
-    return torch.cuda.is_current_stream_capturing()

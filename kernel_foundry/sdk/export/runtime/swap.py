@@ -44,7 +44,10 @@ def swap(model: nn.Module, of: type[nn.Module] | None = None) -> nn.Module:
 
     result = replaced(model)
     if not made:
-        raise ValueError(f"the model has no module of {of or f'the class of {TASK}'}")
+        looked_for = of or f"a class with the source of `Model` in this file, of task {TASK}"
+        raise ValueError(
+            f"the model has no module of {looked_for}; swap(model, of=CLASS) names one"
+        )
     return result
 
 

@@ -60,5 +60,13 @@ buffers: their dotted names by the names that plans have for them."""
 SPECIALISATIONS: Final[tuple[dict[str, Any], ...]] = ()
 """Kernels, those first that are tried first: the plan as a function, its workloads as positions in
 `WORKLOADS`, and object code by its macros."""
+GRADS: Final[tuple[str, ...]] = ()
+"""Of a found backward pass: what its plan calls the gradient by each result of floats, in order."""
+GRADIENTS: Final[tuple[tuple[str, str], ...]] = ()
+"""Its results by their names in the plan, each with the input or weight that it is by."""
+BACKWARD: Final[tuple[dict[str, Any], ...]] = ()
+"""Its kernels, as in `SPECIALISATIONS`; empty: gradients are the reference's."""
+BACKWARD_DETERMINISTIC: Final = True
+"""Whether repeated calls of it gave equal bits."""
 OBJECTS: Final[tuple[str, ...]] = ()
 """Object code, compressed, in base 85."""

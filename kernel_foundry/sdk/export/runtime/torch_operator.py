@@ -1,6 +1,6 @@
 """The operator in `torch.ops`: what torch.compile, torch.export and autograd see of a call.
 
-Its gradients are those of the reference.
+Its gradients are those of a found backward pass where that was judged, else the reference's.
 """
 
 import contextlib
@@ -11,13 +11,19 @@ from typing import Any, Final
 
 import torch
 
-from kernel_foundry.sdk.export.runtime.binding import bound_call
-from kernel_foundry.sdk.export.runtime.bound_call import NAMES
-from kernel_foundry.sdk.export.runtime.counts import counts
+from kernel_foundry.sdk.export.runtime.binding import (
+    DEVICE,
+    NAMES,
+    bound_backward,
+    bound_call,
+)
+from kernel_foundry.sdk.export.runtime.counts import backward_counts, counts
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.reference import Sizes, with_weights
 from kernel_foundry.sdk.export.runtime.task import (
+    BACKWARD,
     DIGEST,
+    GRADIENTS,
     INPUTS,
     NAMESPACE,
     OUTPUTS,
@@ -27,19 +33,21 @@ from kernel_foundry.sdk.export.runtime.task import (
 
 def _operator(*arguments: Any) -> Any:
     kind, tensors = kind_of(arguments[-1]), list(arguments[:-1])
-    try:
-        results = bound_call(kind, tensors).results(tensors)
-        counts.kernel += 1
-    except NoKernelError as error:
-        counts.reference(str(error))
-        own = {t.untyped_storage().data_ptr() for t in tensors}
-        results = [r.contiguous() for r in _of_reference(kind, tensors)]
-        results = [r.clone() if r.untyped_storage().data_ptr() in own else r for r in results]
+    with _without_autocast():
+        try:
+            results = bound_call(kind, tensors).results(tensors)
+            counts.kernel += 1
+        except NoKernelError as error:
+            counts.reference(str(error))
+            own = {t.untyped_storage().data_ptr() for t in tensors}
+            results = [r.contiguous() for r in _of_reference(kind, tensors)]
+            results = [r.clone() if r.untyped_storage().data_ptr() in own else r for r in results]
     return results[0] if len(OUTPUTS) == 1 else results
 
 
 def _shapes(*arguments: Any) -> Any:
-    results = _of_reference(kind_of(arguments[-1]), list(arguments[:-1]))
+    with _without_autocast():
+        results = _of_reference(kind_of(arguments[-1]), list(arguments[:-1]))
     made = [torch.empty(r.shape, dtype=r.dtype, device=r.device) for r in results]
     return made[0] if len(OUTPUTS) == 1 else made
 
@@ -57,6 +65,43 @@ def _backward(ctx: Any, *grads: Any) -> Any:
 
 
 def _gradients(
+    tensors: list[torch.Tensor], grads: list[torch.Tensor | None], wanted: list[bool], kind: str
+) -> list[torch.Tensor]:
+    # That of an embedding's rows may be sparse.
+    grads = [g if g is None or g.layout is torch.strided else g.to_dense() for g in grads]
+    with _without_autocast():
+        if not BACKWARD:
+            return _by_reference(tensors, grads, wanted, kind)
+        try:
+            found = _by_kernels(tensors, grads, wanted, kind)
+            backward_counts.kernel += 1
+        except NoKernelError as error:
+            backward_counts.reference(str(error))
+            found = _by_reference(tensors, grads, wanted, kind)
+    return found
+
+
+def _by_kernels(
+    tensors: list[torch.Tensor], grads: list[torch.Tensor | None], wanted: list[bool], kind: str
+) -> list[torch.Tensor]:
+    """Gradients by what is wanted, of the found backward pass, which computes all of them."""
+    places = {of: place for place, (_, of) in enumerate(GRADIENTS)}
+    asked = [name for name, is_wanted in zip(NAMES, wanted, strict=True) if is_wanted]
+    for name in asked:
+        if name not in places:
+            raise NoKernelError(f"no kernels give the gradient by {name}")
+    given = [*tensors]
+    for name, grad in zip(OUTPUTS, grads, strict=True):
+        if grad is None:
+            raise NoKernelError(f"the gradient of {name} is not given")
+        # That of a sum is one number at many places, and that of a part begins anywhere.
+        whole = grad.contiguous()
+        given.append(whole.clone() if whole.storage_offset() else whole)
+    results = bound_backward(kind_of(kind), given).results(given)
+    return [results[places[name]] for name in asked]
+
+
+def _by_reference(
     tensors: list[torch.Tensor], grads: list[torch.Tensor | None], wanted: list[bool], kind: str
 ) -> list[torch.Tensor]:
     leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
@@ -85,6 +130,13 @@ def _gradient_shapes(
 ) -> list[torch.Tensor]:
     chosen = [t for t, is_wanted in zip(tensors, wanted, strict=True) if is_wanted]
     return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in chosen]
+
+
+def _without_autocast() -> contextlib.AbstractContextManager[Any]:
+    """Compute in the types of the tensors, as judged: forward was called without autocast."""
+    if torch.is_autocast_enabled(DEVICE):
+        return torch.autocast(DEVICE, enabled=False)
+    return contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -126,6 +178,7 @@ _gradient: Final = torch.library.custom_op(
 operator.register_fake(_shapes)
 operator.register_autograd(_backward, setup_context=_keep)
 operator.register_vmap(_refuse_vmap)
+_gradient.register_vmap(_refuse_vmap)
 _gradient.register_fake(_gradient_shapes)
 
 

@@ -9,13 +9,13 @@ const PAGE = 100;
 const COLUMNS = [
   { name: "#", key: "sequence", kind: "number", text: (row) => row.sequence },
   { name: "Operator", key: "operator", text: (row, history) => history.made(row) },
-  { name: "Expert", key: "island", kind: "wide-only", text: (row) => row.island },
-  { name: "Model", key: "model", kind: "wide-only", text: (row) => row.model },
+  { name: "Expert", key: "island", kind: "wide-only room-only", text: (row) => row.island },
+  { name: "Model", key: "model", kind: "wide-only room-only", text: (row) => row.model },
   { name: "Outcome", key: "outcome", text: (row) => words(row.outcome) + (row.trust === "full" ? "" : ` (${row.trust})`), mark: (row) => (row.outcome === "PASSED" ? "good" : "bad") },
   { name: "Time", key: "call_ns", kind: "number wide-only", of: (row) => row.call_ns[0] ?? null, text: (row) => row.call_ns.map(duration).join(", ") },
   { name: "Speed-up", key: "speedup", kind: "number", text: (row) => (row.speedup === null ? "" : speedup(row.speedup, row.speedup_interval)) },
-  { name: "Bits", key: "bits", kind: "number wide-only", text: (row) => (row.bits === null ? "" : row.bits.toFixed(1)) },
-  { name: "Cell", key: "cell", kind: "whole wide-only", of: (row) => row.cell?.join() ?? null, text: (row) => row.cell?.join(" ") ?? "" },
+  { name: "Bits", key: "bits", kind: "number wide-only room-only", text: (row) => (row.bits === null ? "" : row.bits.toFixed(1)) },
+  { name: "Cell", key: "cell", kind: "whole wide-only room-only", of: (row) => row.cell?.join() ?? null, text: (row) => row.cell?.join(" ") ?? "" },
   { name: "Finding", key: "finding", kind: "finding wide-only", text: (row) => row.finding },
 ];
 

@@ -19,6 +19,7 @@ namespace kf {
 
 template <class Element, int HEAD, int TILE_K, int STAGES, bool CAUSAL>
 struct Attention {
+  static_assert(BYTES<Element> == 2, "Element is __half or __nv_bfloat16");
   static_assert(HEAD == 64 || HEAD == 128, "HEAD is 64 or 128");
   static_assert(TILE_K == 64 || TILE_K == 128, "TILE_K is 64 or 128");
 
@@ -26,7 +27,6 @@ struct Attention {
   static constexpr int THREADS = 128 * (GROUPS + 1);
   static constexpr unsigned Q_BYTES = TILE_Q * HEAD * 2, K_BYTES = TILE_K * HEAD * 2;
   static constexpr unsigned SHARED = Q_BYTES + 2 * STAGES * K_BYTES + 2048;
-  static constexpr bool IS_BFLOAT16 = IsBfloat16<Element>::value;
   static constexpr unsigned NEAR_L2 = 24u << 20;  // bytes of K and V that stay there
 
   struct Operands {
@@ -47,9 +47,9 @@ struct Attention {
     TensorMap* const maps = reinterpret_cast<TensorMap*>(of.maps) + 3 * blockIdx.x;
     if (threadIdx.x < 32) {
       const int k_planes = of.planes / of.group;
-      make_map(maps, work, {of.q, IS_BFLOAT16, HEAD, of.q_length, of.planes, TILE_Q});
-      make_map(maps + 1, work + 1, {of.k, IS_BFLOAT16, HEAD, of.k_length, k_planes, TILE_K});
-      make_map(maps + 2, work + 2, {of.v, IS_BFLOAT16, HEAD, of.k_length, k_planes, TILE_K});
+      make_map<Element>(maps, work, {of.q, HEAD, of.q_length, of.planes, TILE_Q});
+      make_map<Element>(maps + 1, work + 1, {of.k, HEAD, of.k_length, k_planes, TILE_K});
+      make_map<Element>(maps + 2, work + 2, {of.v, HEAD, of.k_length, k_planes, TILE_K});
     }
     if (threadIdx.x == 32) {
       init_pair(barriers.q);
@@ -229,7 +229,7 @@ struct Attention {
     for (int i = 0; i < HEAD / 16; ++i) {
       const unsigned long long left = operand(q + i / 4 * TILE_Q * 128, 8192);
       const unsigned long long right = operand(k + i / 4 * TILE_K * 128, 8192);
-      multiply<TILE_K, IS_BFLOAT16, 0, 0>(score, left + i % 4 * 2, right + i % 4 * 2, i);
+      multiply<TILE_K, Element>(score, left + i % 4 * 2, right + i % 4 * 2, i);
     }
   }
 
@@ -239,14 +239,14 @@ struct Attention {
     const unsigned long long right = operand(v, TILE_K * 128);
 #pragma unroll
     for (int i = 0; i < TILE_K / 16; ++i) {
-      multiply_held<HEAD, IS_BFLOAT16, 1>(out, weights[i], right + i * 128, keep || i > 0);
+      multiply_held<HEAD, Element, 1>(out, weights[i], right + i * 128, keep || i > 0);
     }
   }
 
   static __device__ __forceinline__ void weigh(const float (&score)[TILE_K / 2],
                                                unsigned (&weights)[TILE_K / 16][4]) {
 #pragma unroll
-    for (int i = 0; i < TILE_K / 16; ++i) rounded<IS_BFLOAT16>(score, i, weights[i]);
+    for (int i = 0; i < TILE_K / 16; ++i) rounded<Element>(score, i, weights[i]);
   }
 
   // Makes exponentials of scores of `first` and the columns behind it, and tells what the sums of

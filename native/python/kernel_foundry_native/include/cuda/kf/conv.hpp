@@ -122,8 +122,10 @@ __device__ __forceinline__ void split_filters(const float* __restrict__ weight,
 
 // A whole kernel, launched as SplitProduct with m filters and n = images * rows * pitch columns.
 template <int TILE_M, int TILE_N, int STAGES>
-struct SplitConv : ProductOf<__half, TILE_M, TILE_N, STAGES, Layout::MK, Layout::NK, 2> {
-  using Base = ProductOf<__half, TILE_M, TILE_N, STAGES, Layout::MK, Layout::NK, 2>;
+struct SplitConv
+    : ProductOf<__half, TILE_M, TILE_N, STAGES, Layout::MK, Layout::NK, 2, Sums::REGISTERS> {
+  using Base =
+      ProductOf<__half, TILE_M, TILE_N, STAGES, Layout::MK, Layout::NK, 2, Sums::REGISTERS>;
 
   // The kernel's places, row by row; all channels of each.
   struct Places {

@@ -1,6 +1,6 @@
 // Matrix products on Hopper's tensor cores, with whatever happens to a result before it is stored.
 //
-// Product<Element, ...>::run: out = A B of __half or __nv_bfloat16, sums in float32.
+// Product<Element, ...>::run: out = A B of an Element of kf/formats.hpp, sums in float32.
 // SplitProduct<...>::run: the same of float32, from the parts and exponents of kf/split.hpp.
 //
 // A kernel is one call, launched with min(tiles, device.compute_units) blocks of THREADS threads
@@ -8,6 +8,7 @@
 //   SHARED = STAGES * PARTS * 128 * (TILE_M + TILE_N) + 2048, PARTS 1 (Product) or 2
 //   (SplitProduct).
 // One warp copies tiles ahead (TMA, STAGES tiles deep), TILE_M / 64 warp groups multiply.
+// kf/stream_k.hpp deals out k where there are few tiles.
 //
 //   store(row, column, float4 v): four neighbours of a row of the result; column is a multiple
 //   of 4. Called once for each such four, unless all are outside. Rows count over all batches.
@@ -15,43 +16,35 @@
 //   knows.
 #pragma once
 
+#include <kf/layout.hpp>
+#include <kf/schedule.hpp>
 #include <kf/tensor_map.hpp>
 #include <kf/wgmma.hpp>
 
 namespace kf {
 
-// How an operand lies in memory. A: MK or KM. B: NK (as the weight of a linear layer) or KN. The
-// last letter is contiguous, and its size a multiple of 8.
-enum class Layout { MK, KM, NK, KN };
-
-template <class Element>
-struct IsBfloat16;
-template <>
-struct IsBfloat16<__half> {
-  static constexpr bool value = false;
-};
-template <>
-struct IsBfloat16<__nv_bfloat16> {
-  static constexpr bool value = true;
-};
+// Where sums over k grow: in the tensor cores, which round them towards zero, to 14 bits those of
+// 8-bit operands; or in registers, to which the tensor cores' sums are added every 128 bytes of k.
+enum class Sums { CORES, REGISTERS };
 
 template <class Element, int TILE_M_, int TILE_N_, int STAGES_, Layout A_LAYOUT, Layout B_LAYOUT,
-          int PARTS>
+          int PARTS, Sums SUMS_IN>
 struct ProductOf {
   static_assert(A_LAYOUT == Layout::MK || A_LAYOUT == Layout::KM, "A is MK or KM");
   static_assert(B_LAYOUT == Layout::NK || B_LAYOUT == Layout::KN, "B is NK or KN");
   static_assert(TILE_M_ == 64 || TILE_M_ == 128 || TILE_M_ == 192, "TILE_M is 64, 128 or 192");
+  static_assert(BYTES<Element> == 2 || (A_LAYOUT == Layout::MK && B_LAYOUT == Layout::NK),
+                "float and 8-bit operands are MK and NK");
 
   static constexpr int TILE_M = TILE_M_, TILE_N = TILE_N_, STAGES = STAGES_;
   static constexpr int GROUPS = TILE_M / 64;  // warp groups that multiply
   static constexpr int THREADS = 128 * (GROUPS + 1);
-  static constexpr int TILE_K = 64;
-  static constexpr int STRIP = 8;  // rows of tiles that run together, for the L2
+  static constexpr int TILE_K = LINE<Element>;
   static constexpr unsigned A_BYTES = TILE_M * 128, B_BYTES = TILE_N * 128;
   static constexpr unsigned STAGE_BYTES = PARTS * (A_BYTES + B_BYTES);
-  static constexpr bool IS_BFLOAT16 = IsBfloat16<Element>::value;
   static constexpr int A_ALONG_K = A_LAYOUT == Layout::KM, B_ALONG_K = B_LAYOUT == Layout::KN;
   static constexpr int SUMS = TILE_N / 2;
+  using Order = TileOrder<TILE_M, TILE_N>;
 
   // What one kernel works on.
   struct Operands {
@@ -68,18 +61,32 @@ struct ProductOf {
     __device__ __forceinline__ void advance() { k += TILE_K; }
   };
 
-  struct Tile {
-    int row, column, batch;  // in values, of this block
-  };
-
   struct Barriers {
     unsigned long long full[STAGES], empty[STAGES];
   };
+
+  static __device__ __forceinline__ int tiles_of(const Operands& of) {
+    return Order(of.m, of.n, of.batches).count;
+  }
+
+  static __device__ __forceinline__ int steps_of(const Operands& of) {
+    return (of.k + TILE_K - 1) / TILE_K;
+  }
 
   // `path`: where each tile's walk over B (NK) begins; it advances by TILE_K values of k.
   template <class Store, class Path = AlongK>
   static __device__ __forceinline__ void run(const Operands& of, const Store& store,
                                              const Path& path = Path()) {
+    run_shares(of, Persistent(tiles_of(of), steps_of(of)), store, path,
+               [](int, int, int, float4) {});
+  }
+
+  // `store_part(part, row, column, v)`: what a share gives that is not all of its tile, with row
+  // and column in the tile.
+  template <class Schedule, class Store, class Path, class StorePart>
+  static __device__ __forceinline__ void run_shares(const Operands& of, const Schedule& schedule,
+                                                    const Store& store, const Path& path,
+                                                    const StorePart& store_part) {
     extern __shared__ __align__(1024) unsigned char kf_shared[];
     unsigned char* const tiles = reinterpret_cast<unsigned char*>(
         (reinterpret_cast<size_t>(kf_shared) + 1023) / 1024 * 1024);
@@ -87,8 +94,8 @@ struct ProductOf {
     Barriers& barriers = *reinterpret_cast<Barriers*>(work + 2);
     TensorMap* const maps = reinterpret_cast<TensorMap*>(of.maps) + 2 * blockIdx.x;
     if (threadIdx.x < 32) {
-      make_map(maps, work, a_of(of));
-      make_map(maps + 1, work + 1, b_of(of));
+      make_map<Element>(maps, work, a_of(of));
+      make_map<Element>(maps + 1, work + 1, b_of(of));
     }
     if (threadIdx.x == 32) {
       for (int s = 0; s < STAGES; ++s) {
@@ -102,13 +109,13 @@ struct ProductOf {
       if constexpr (GROUPS > 1) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 40 : 32));
       }
-      if (threadIdx.x == 0) copy(of, maps, shared_address(tiles), barriers, path);
+      if (threadIdx.x == 0) copy(of, schedule, maps, shared_address(tiles), barriers, path);
       __syncwarp();
     } else {
       if constexpr (GROUPS > 1) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 232 : 160));
       }
-      compute(of, shared_address(tiles), barriers, store);
+      compute(of, schedule, shared_address(tiles), barriers, store, store_part);
     }
   }
 
@@ -118,54 +125,36 @@ struct ProductOf {
     return PARTS == 1 ? size : (size + 7) / 8 * 8;
   }
 
-  static __device__ __forceinline__ Matrices a_of(const Operands& of) {
+  static __device__ __forceinline__ Matrices<Element> a_of(const Operands& of) {
     const bool turned = A_ALONG_K;
-    return {of.a,
-            IS_BFLOAT16,
-            row_of(turned ? of.m : of.k),
-            turned ? of.k : of.m,
-            of.batches * PARTS,
+    return {of.a, row_of(turned ? of.m : of.k), turned ? of.k : of.m, of.batches * PARTS,
             turned ? TILE_K : TILE_M};
   }
 
-  static __device__ __forceinline__ Matrices b_of(const Operands& of) {
+  static __device__ __forceinline__ Matrices<Element> b_of(const Operands& of) {
     const bool turned = B_ALONG_K;
     return {of.b,
-            IS_BFLOAT16,
             row_of(turned         ? of.n
                    : of.b_columns ? of.b_columns
                                   : of.k),
-            turned ? of.k : of.n,
-            of.batches * PARTS,
-            turned ? TILE_K : TILE_N};
-  }
-
-  // Calls `body` for each tile of this block.
-  template <class Body>
-  static __device__ __forceinline__ void for_each_tile(const Operands& of, const Body& body) {
-    const int high = (of.m + TILE_M - 1) / TILE_M;
-    const int across = (of.n + TILE_N - 1) / TILE_N;
-    const int each = high * across, all = each * of.batches;
-    for (int index = blockIdx.x; index < all; index += gridDim.x) {
-      const int batch = index / each, in_batch = index - batch * each;
-      const int strip = in_batch / (STRIP * across), first = strip * STRIP;
-      const int rows = min(STRIP, high - first), rest = in_batch - strip * (STRIP * across);
-      const int column = rest / rows, row = first + rest - column * rows;
-      body(Tile{row * TILE_M, column * TILE_N, batch});
-    }
+            turned ? of.k : of.n, of.batches * PARTS, turned ? TILE_K : TILE_N};
   }
 
   // One thread: keeps the stages full.
-  template <class Path>
-  static __device__ __forceinline__ void copy(const Operands& of, const TensorMap* maps,
-                                              unsigned tiles, Barriers& barriers,
-                                              const Path& path) {
+  template <class Schedule, class Path>
+  static __device__ __forceinline__ void copy(const Operands& of, const Schedule& schedule,
+                                              const TensorMap* maps, unsigned tiles,
+                                              Barriers& barriers, const Path& path) {
     acquire_map(maps);
     acquire_map(maps + 1);
+    const Order order(of.m, of.n, of.batches);
     RingPlace<STAGES> place;
-    for_each_tile(of, [&](const Tile& tile) {
+    schedule.for_each([&](const Share& share) {
+      const Tile tile = order.at(share.tile);
       Path at = path;
-      for (int k = 0; k < of.k; k += TILE_K, at.advance()) {
+      for (int step = 0; step < share.first; ++step) at.advance();
+      for (int step = share.first; step < share.last; ++step, at.advance()) {
+        const int k = step * TILE_K;
         const unsigned full = shared_address(&barriers.full[place.stage]);
         wait(shared_address(&barriers.empty[place.stage]), place.parity ^ 1);
         arrive_expecting(full, STAGE_BYTES);
@@ -197,23 +186,25 @@ struct ProductOf {
     });
   }
 
-  template <class Store>
-  static __device__ __forceinline__ void compute(const Operands& of, unsigned tiles,
-                                                 Barriers& barriers, const Store& store) {
+  template <class Schedule, class Store, class StorePart>
+  static __device__ __forceinline__ void compute(const Operands& of, const Schedule& schedule,
+                                                 unsigned tiles, Barriers& barriers,
+                                                 const Store& store, const StorePart& store_part) {
     const int group = threadIdx.x / 128 - 1;
+    const Order order(of.m, of.n, of.batches);
     RingPlace<STAGES> place;
-    for_each_tile(of, [&](const Tile& tile) {
+    schedule.for_each([&](const Share& share) {
       float sum[SUMS];
-      if constexpr (PARTS == 1) {
+      if constexpr (SUMS_IN == Sums::CORES) {
         unsigned before = 0;
-        for (int k = 0; k < of.k; k += TILE_K) {
+        for (int step = share.first; step < share.last; ++step) {
           wait(shared_address(&barriers.full[place.stage]), place.parity);
           const unsigned at = tiles + place.stage * STAGE_BYTES;
           begin_products();
-          multiply_parts(sum, at + group * 8192, at + A_BYTES, k > 0);
+          multiply_stage(sum, at + group * 8192, at + PARTS * A_BYTES, step > share.first);
           commit_products();
           wait_products<1>();
-          if (k > 0) arrive_as_warp(before);
+          if (step > share.first) arrive_as_warp(before);
           before = shared_address(&barriers.empty[place.stage]);
           place.next();
         }
@@ -223,15 +214,12 @@ struct ProductOf {
       } else {
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) sum[i] = 0.0f;
-        for (int k = 0; k < of.k; k += TILE_K) {
+        for (int step = share.first; step < share.last; ++step) {
           wait(shared_address(&barriers.full[place.stage]), place.parity);
-          const unsigned a = tiles + place.stage * STAGE_BYTES + group * 8192;
-          const unsigned b = tiles + place.stage * STAGE_BYTES + 2 * A_BYTES;
+          const unsigned at = tiles + place.stage * STAGE_BYTES;
           float part[SUMS];
           begin_products();
-          multiply_parts(part, a + A_BYTES, b, 0);  // small by large first
-          multiply_parts(part, a, b + B_BYTES, 1);
-          multiply_parts(part, a, b, 1);
+          multiply_stage(part, at + group * 8192, at + PARTS * A_BYTES, 0);
           commit_products();
           wait_products<0>();
           hold(part);
@@ -241,32 +229,45 @@ struct ProductOf {
           for (int i = 0; i < SUMS; ++i) sum[i] += part[i];
         }
       }
-      hand_out(of, tile, group, sum, store);
+      const Tile tile = order.at(share.tile);
+      each_four<TILE_N>(sum, [&](int in_group, int in_column, float4 v) {
+        const int in_row = group * 64 + in_group;
+        const int row = tile.row + in_row, column = tile.column + in_column;
+        if (share.part >= 0) {
+          store_part(share.part, in_row, in_column, v);
+        } else if (row < of.m && column < of.n) {
+          store(tile.batch * of.m + row, column, v);
+        }
+      });
     });
+  }
+
+  // The products of all parts of a stage; small by large ones first.
+  static __device__ __forceinline__ void multiply_stage(float (&d)[SUMS], unsigned a, unsigned b,
+                                                        int keep) {
+    if constexpr (PARTS == 1) {
+      multiply_parts(d, a, b, keep);
+    } else {
+      multiply_parts(d, a + A_BYTES, b, keep);
+      multiply_parts(d, a, b + B_BYTES, 1);
+      multiply_parts(d, a, b, 1);
+    }
   }
 
   static __device__ __forceinline__ void multiply_parts(float (&d)[SUMS], unsigned a, unsigned b,
                                                         int keep) {
     const unsigned long long left = operand(a, 8192), right = operand(b, 8192);
 #pragma unroll
-    for (int i = 0; i < TILE_K / 16; ++i) {
-      multiply<TILE_N, IS_BFLOAT16, A_ALONG_K, B_ALONG_K>(
-          d, left + i * (A_ALONG_K ? 128 : 2), right + i * (B_ALONG_K ? 128 : 2), keep | i);
+    for (int i = 0; i < 4; ++i) {  // 32 bytes of k each
+      multiply<TILE_N, Element, A_ALONG_K, B_ALONG_K>(d, left + i * (A_ALONG_K ? 128 : 2),
+                                                      right + i * (B_ALONG_K ? 128 : 2), keep | i);
     }
-  }
-
-  template <class Store>
-  static __device__ __forceinline__ void hand_out(const Operands& of, const Tile& tile, int group,
-                                                  const float (&sum)[SUMS], const Store& store) {
-    each_four<TILE_N>(sum, [&](int in_row, int in_column, float4 v) {
-      const int row = tile.row + group * 64 + in_row, column = tile.column + in_column;
-      if (row < of.m && column < of.n) store(tile.batch * of.m + row, column, v);
-    });
   }
 };
 
 template <class Element, int TILE_M, int TILE_N, int STAGES, Layout A_LAYOUT = Layout::MK,
-          Layout B_LAYOUT = Layout::NK>
-using Product = ProductOf<Element, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 1>;
+          Layout B_LAYOUT = Layout::NK,
+          Sums SUMS_IN = BYTES<Element> == 1 ? Sums::REGISTERS : Sums::CORES>
+using Product = ProductOf<Element, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 1, SUMS_IN>;
 
 }  // namespace kf

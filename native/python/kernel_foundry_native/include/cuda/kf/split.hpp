@@ -151,15 +151,23 @@ __device__ __forceinline__ void split_columns(const float* __restrict__ x,
 // The product of two split operands; m, n and k are those of the result, not the padded ones.
 template <int TILE_M, int TILE_N, int STAGES, Layout A_LAYOUT = Layout::MK,
           Layout B_LAYOUT = Layout::NK>
-struct SplitProduct : ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 2> {
-  using Base = ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 2>;
+struct SplitProduct
+    : ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 2, Sums::REGISTERS> {
+  using Base = ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYOUT, 2, Sums::REGISTERS>;
 
-  // `columns`: n as the result has it, where Operands' n is padded.
   template <class Store>
   static __device__ __forceinline__ void run(const typename Base::Operands& of,
                                              const int* a_exponents, const int* b_exponents,
                                              const Store& store) {
-    Base::run(of, [=](int row, int column, float4 v) {
+    Base::run(of, scaled(of, a_exponents, b_exponents, store));
+  }
+
+  // `store` of results that are scaled back.
+  template <class Store>
+  static __device__ __forceinline__ auto scaled(const typename Base::Operands& of,
+                                                const int* a_exponents, const int* b_exponents,
+                                                const Store& store) {
+    return [=](int row, int column, float4 v) {
       const int left = a_exponents[row];
       const int* const right = b_exponents + (row / of.m) * of.n + column;
       v.x = times_power(v.x, left + right[0]);
@@ -167,7 +175,7 @@ struct SplitProduct : ProductOf<__half, TILE_M, TILE_N, STAGES, A_LAYOUT, B_LAYO
       if (column + 2 < of.n) v.z = times_power(v.z, left + right[2]);
       if (column + 3 < of.n) v.w = times_power(v.w, left + right[3]);
       store(row, column, v);
-    });
+    };
   }
 };
 

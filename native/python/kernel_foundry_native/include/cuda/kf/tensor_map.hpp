@@ -4,6 +4,7 @@
 // "int32")` for two maps a block, and one warp of the block writes them there.
 #pragma once
 
+#include <kf/formats.hpp>
 #include <kf/mbarrier.hpp>
 
 namespace kf {
@@ -12,12 +13,12 @@ struct alignas(128) TensorMap {
   unsigned words[32];
 };
 
-// A stack of matrices of 16-bit values in global memory: planes x rows x columns, contiguous, the
-// address and 2 * columns multiples of 16. Boxes of 64 columns and `box_rows` rows are copied,
-// rows of 128 bytes with the 128-byte swizzle; what is outside becomes 0.
+// A stack of matrices in global memory: planes x rows x columns, contiguous, the address and the
+// bytes of a row multiples of 16. Boxes of 128 bytes of columns and `box_rows` rows are copied,
+// with the 128-byte swizzle; what is outside becomes 0. float is rounded to TF32.
+template <class Element>
 struct Matrices {
-  const void* data;
-  bool is_bfloat16;
+  const Element* data;
   int columns, rows, planes;
   int box_rows;
 };
@@ -25,20 +26,29 @@ struct Matrices {
 // Writes the map to `to`, a 128-byte aligned place in global memory. Called by all of one warp;
 // `work` is in shared memory and must not be read or written by others meanwhile. Before a thread
 // uses the map, it calls `acquire_map` behind a barrier.
-__device__ __forceinline__ void make_map(TensorMap* to, TensorMap* work, const Matrices& of) {
+template <class Element>
+__device__ __forceinline__ void make_map(TensorMap* to, TensorMap* work,
+                                         const Matrices<Element>& of) {
+  // As tensormap.replace numbers formats.
+  constexpr int FORMAT = BYTES<Element> == 1    ? 0
+                         : IS_TF32<Element>     ? 11
+                         : IS_BFLOAT16<Element> ? 10
+                                                : 6;
   const unsigned lane = threadIdx.x % 32;
   const unsigned at = shared_address(work);
   work->words[lane] = 0;
   __syncwarp();
   if (lane == 0) {
-    const unsigned long long row_bytes = 2ull * of.columns, plane_bytes = row_bytes * of.rows;
+    const unsigned long long row_bytes =
+        static_cast<unsigned long long>(BYTES<Element>) * of.columns;
+    const unsigned long long plane_bytes = row_bytes * of.rows;
 #define KF_FIELD(field, type, constraint, value)                                                   \
   asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type ", %1;" ::"r"(at),       \
                constraint(value)                                                                   \
                : "memory")
     KF_FIELD("global_address", "b64 [%0]", "l", of.data);
     KF_FIELD("rank", "b32 [%0]", "r", 2);  // less one
-    KF_FIELD("box_dim", "b32 [%0], 0", "r", 64);
+    KF_FIELD("box_dim", "b32 [%0], 0", "r", LINE<Element>);
     KF_FIELD("box_dim", "b32 [%0], 1", "r", of.box_rows);
     KF_FIELD("box_dim", "b32 [%0], 2", "r", 1);
     KF_FIELD("global_dim", "b32 [%0], 0", "r", of.columns);
@@ -52,11 +62,7 @@ __device__ __forceinline__ void make_map(TensorMap* to, TensorMap* work, const M
     KF_FIELD("interleave_layout", "b32 [%0]", "n", 0);
     KF_FIELD("swizzle_mode", "b32 [%0]", "n", 3);
     KF_FIELD("fill_mode", "b32 [%0]", "n", 0);
-    if (of.is_bfloat16) {
-      KF_FIELD("elemtype", "b32 [%0]", "n", 10);
-    } else {
-      KF_FIELD("elemtype", "b32 [%0]", "n", 6);
-    }
+    KF_FIELD("elemtype", "b32 [%0]", "n", FORMAT);
 #undef KF_FIELD
   }
   __syncwarp();

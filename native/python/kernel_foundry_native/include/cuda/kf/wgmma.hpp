@@ -1,18 +1,24 @@
 // Matrix products of a warp group (wgmma), the right operand in shared memory. Hopper (sm_90a).
 //
-// `multiply<N>(d, a, b, keep)`: 128 threads add a (64 x 16) times b (16 x N) of 16-bit values to d,
-// in float32; `keep` 0 forgets d first. Thread t of the group has in d[4 j + e]
+// `multiply<N, Element>(d, a, b, keep)`: 128 threads add a (64 x K) times b (K x N) to d, in
+// float32; K values are 32 bytes: 16 of __half or __nv_bfloat16, 8 of float, read as TF32, 32 of
+// __nv_fp8_e4m3 or __nv_fp8_e5m2. `keep` 0 forgets d first. Thread t of the group has in d[4 j + e]
 //   row 16 (t / 32) + t % 32 / 4 + 8 (e / 2), column 8 j + 2 (t % 4) + e % 2.
-// Sums inside the unit round towards zero: for the last bits, add parts of a long sum in registers.
-// `multiply_held<N>`: the same with a in registers, as `rounded` makes it of sums.
+// Sums inside the unit round towards zero, those of 8-bit operands to some 14 bits: add parts of a
+// long sum in registers.
+// `multiply_held<N, Element>`: the same with 16 bits of a in registers, as `rounded` makes it of
+// sums.
 // `each_four<N>(d, body)` hands out d as `body(row, column, float4)`.
 #pragma once
+
+#include <kf/formats.hpp>
+#include <kf/sums.hpp>
 
 namespace kf {
 
 // Describes an operand in tiles of rows of 128 bytes with the 128-byte swizzle, as `copy_box`
-// leaves them. Rows along m or n: 64 values of k a row. Rows along k: 64 values of m or n a row,
-// and tiles of `tile_bytes` for every 64 of them.
+// leaves them. Rows along m or n: 128 bytes of k a row. Rows along k, of 16-bit values alone: 64
+// values of m or n a row, and tiles of `tile_bytes` for every 64 of them.
 __device__ __forceinline__ unsigned long long operand(unsigned address, unsigned tile_bytes) {
   return ((address & 0x3ffffu) >> 4) | static_cast<unsigned long long>(tile_bytes >> 4) << 16 |
          64ull << 32 | 1ull << 62;
@@ -118,44 +124,51 @@ __device__ __forceinline__ void hold(float (&d)[COUNT]) {
       "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]),          \
       "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 
-#define KF_PRODUCT(N, FORMAT, A, B, KEEP, TURN_A, TURN_B)                                          \
+#define KF_PRODUCT(N, FORMAT, OPERANDS, KEEP)                                                      \
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " KEEP ", 0;\n"                                   \
-               "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." FORMAT "." FORMAT                 \
-               " {" KF_REGISTERS_##N "}, " A ", " B ", p, 1, 1, " TURN_A ", " TURN_B ";\n}"        \
+               "wgmma.mma_async.sync.aligned.m64n" #N FORMAT " {" KF_REGISTERS_##N "}, " OPERANDS  \
+                                                                                   ";\n}"          \
                : KF_SUMS_##N                                                                       \
                : "l"(a), "l"(b), "r"(keep), "n"(A_ALONG_K), "n"(B_ALONG_K))
 
+#define KF_PRODUCT_OF_ELEMENTS(N, A, B, KEEP, TURN_A, TURN_B)                                      \
+  if constexpr (IS_BFLOAT16<Element>) {                                                            \
+    KF_PRODUCT(N, "k16.f32.bf16.bf16", A ", " B ", p, 1, 1, " TURN_A ", " TURN_B, KEEP);           \
+  } else if constexpr (BYTES<Element> == 2) {                                                      \
+    KF_PRODUCT(N, "k16.f32.f16.f16", A ", " B ", p, 1, 1, " TURN_A ", " TURN_B, KEEP);             \
+  } else if constexpr (BYTES<Element> == 4) {                                                      \
+    KF_PRODUCT(N, "k8.f32.tf32.tf32", A ", " B ", p, 1, 1", KEEP);                                 \
+  } else if constexpr (IS_E5M2<Element>) {                                                         \
+    KF_PRODUCT(N, "k32.f32.e5m2.e5m2", A ", " B ", p, 1, 1", KEEP);                                \
+  } else {                                                                                         \
+    KF_PRODUCT(N, "k32.f32.e4m3.e4m3", A ", " B ", p, 1, 1", KEEP);                                \
+  }
+
 // A_ALONG_K, B_ALONG_K: 1 where the operand's rows in shared memory run along k.
-template <int N, bool IS_BFLOAT16, int A_ALONG_K, int B_ALONG_K>
+template <int N, class Element, int A_ALONG_K = 0, int B_ALONG_K = 0>
 __device__ __forceinline__ void multiply(float (&d)[N / 2], unsigned long long a,
                                          unsigned long long b, int keep) {
   static_assert(N == 64 || N == 128 || N == 192 || N == 256, "tiles are 64, 128, 192 or 256 wide");
-  if constexpr (N == 64 && IS_BFLOAT16) {
-    KF_PRODUCT(64, "bf16", "%32", "%33", "%34", "%35", "%36");
-  } else if constexpr (N == 64) {
-    KF_PRODUCT(64, "f16", "%32", "%33", "%34", "%35", "%36");
-  } else if constexpr (N == 128 && IS_BFLOAT16) {
-    KF_PRODUCT(128, "bf16", "%64", "%65", "%66", "%67", "%68");
+  static_assert(BYTES<Element> == 2 || (!A_ALONG_K && !B_ALONG_K),
+                "float and 8-bit operands have k contiguous");
+  if constexpr (N == 64) {
+    KF_PRODUCT_OF_ELEMENTS(64, "%32", "%33", "%34", "%35", "%36")
   } else if constexpr (N == 128) {
-    KF_PRODUCT(128, "f16", "%64", "%65", "%66", "%67", "%68");
-  } else if constexpr (N == 192 && IS_BFLOAT16) {
-    KF_PRODUCT(192, "bf16", "%96", "%97", "%98", "%99", "%100");
+    KF_PRODUCT_OF_ELEMENTS(128, "%64", "%65", "%66", "%67", "%68")
   } else if constexpr (N == 192) {
-    KF_PRODUCT(192, "f16", "%96", "%97", "%98", "%99", "%100");
-  } else if constexpr (N == 256 && IS_BFLOAT16) {
-    KF_PRODUCT(256, "bf16", "%128", "%129", "%130", "%131", "%132");
+    KF_PRODUCT_OF_ELEMENTS(192, "%96", "%97", "%98", "%99", "%100")
   } else if constexpr (N == 256) {
-    KF_PRODUCT(256, "f16", "%128", "%129", "%130", "%131", "%132");
+    KF_PRODUCT_OF_ELEMENTS(256, "%128", "%129", "%130", "%131", "%132")
   }
 }
 
 // Sixteen columns of sums, from 16 `step` on, as the left operand of a product.
-template <bool IS_BFLOAT16, int COUNT>
+template <class Element, int COUNT>
 __device__ __forceinline__ void rounded(const float (&d)[COUNT], int step, unsigned (&to)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float low = d[8 * step + 2 * i], high = d[8 * step + 2 * i + 1];
-    if constexpr (IS_BFLOAT16) {
+    if constexpr (IS_BFLOAT16<Element>) {
       asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[i]) : "f"(high), "f"(low));
     } else {
       asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to[i]) : "f"(high), "f"(low));
@@ -170,38 +183,26 @@ __device__ __forceinline__ void rounded(const float (&d)[COUNT], int step, unsig
                : KF_SUMS_##N                                                                       \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(B_ALONG_K))
 
-template <int N, bool IS_BFLOAT16, int B_ALONG_K>
+template <int N, class Element, int B_ALONG_K>
 __device__ __forceinline__ void multiply_held(float (&d)[N / 2], const unsigned (&a)[4],
                                               unsigned long long b, int keep) {
   static_assert(N == 64 || N == 128, "tiles are 64 or 128 wide");
-  if constexpr (N == 64 && IS_BFLOAT16) {
+  static_assert(BYTES<Element> == 2, "sums are rounded to 16 bits");
+  if constexpr (N == 64 && IS_BFLOAT16<Element>) {
     KF_PRODUCT_HELD(64, "bf16", "%32, %33, %34, %35", "%36", "%37", "%38");
   } else if constexpr (N == 64) {
     KF_PRODUCT_HELD(64, "f16", "%32, %33, %34, %35", "%36", "%37", "%38");
-  } else if constexpr (IS_BFLOAT16) {
+  } else if constexpr (IS_BFLOAT16<Element>) {
     KF_PRODUCT_HELD(128, "bf16", "%64, %65, %66, %67", "%68", "%69", "%70");
   } else {
     KF_PRODUCT_HELD(128, "f16", "%64, %65, %66, %67", "%68", "%69", "%70");
   }
 }
 
-// A thread has two neighbours of each eight columns; two threads swap for four.
 template <int N, class Body>
 __device__ __forceinline__ void each_four(const float (&d)[N / 2], const Body& body) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-  const bool odd = lane % 2;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int j = 0; j < N / 8; j += 2) {
-      const float* const low = d + 4 * j + 2 * half;
-      const float* const high = low + 4;
-      const float x = __shfl_xor_sync(~0u, odd ? low[0] : high[0], 1);
-      const float y = __shfl_xor_sync(~0u, odd ? low[1] : high[1], 1);
-      body(warp * 16 + lane / 4 + 8 * half, 8 * (j + odd) + lane % 4 / 2 * 4,
-           odd ? make_float4(x, y, high[0], high[1]) : make_float4(low[0], low[1], x, y));
-    }
-  }
+  const int first = threadIdx.x / 32 % 4 * 16;
+  each_four_of_warp<N>(d, [&](int row, int column, float4 v) { body(first + row, column, v); });
 }
 
 }  // namespace kf

@@ -1,0 +1,22 @@
+"""Operations of products are counted however the reference comes to them."""
+
+import torch
+
+from evaluator_svc.judge.reference.flop_count import FlopCount
+
+_X, _WEIGHT, _BIAS = torch.ones(3, 5), torch.ones(7, 5), torch.ones(7)
+_FLOPS = 2 * 3 * 5 * 7
+
+
+def test_a_product_counts_twice_its_elements_and_nothing_else_does() -> None:
+    with FlopCount() as flops, torch.no_grad():
+        torch.relu(_X @ _WEIGHT.T)
+    assert flops.of_operators == {"aten.mm": _FLOPS}
+
+
+def test_a_layer_counts_by_its_product_where_it_arrives_as_a_whole() -> None:
+    """As it does in inference mode."""
+    with torch.inference_mode(), FlopCount() as flops:
+        out = torch.nn.functional.linear(_X, _WEIGHT, _BIAS)
+    assert flops.of_operators == {"aten.addmm": _FLOPS}
+    assert out.shape == (3, 7)

@@ -1,0 +1,23 @@
+"""Logarithms of sigmoids."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+rows = 128
+width = 256
+
+
+class Model(nn.Module):
+    """Logarithms of sigmoids."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.logsigmoid(x)
+
+
+def get_inputs():
+    return [torch.randn(rows, width)]
+
+
+def get_init_inputs():
+    return []
