@@ -38,12 +38,17 @@ from tests.ui.conftest import with_archive
 def page(window: Browser, address: str) -> Iterator[Browser]:
     """The list of runs; whatever a test does, the page has no error and ran no foreign script."""
     window.resize(1280, 900)
-    window.open(address)
-    window.wait("return document.querySelector('main h1')")
+    _begin(window, address)
     window.console()
     yield window
     assert window.console() == []
     assert window.run("return window.alerted ?? null") is None
+
+
+def _begin(window: Browser, address: str) -> None:
+    """Open the list of runs, and wait until it listens to what the address names."""
+    window.open(address)
+    window.wait("return document.querySelector('main h1')")
 
 
 def go(page: Browser, route: str) -> None:
@@ -391,12 +396,32 @@ def test_a_run_that_is_deleted_meanwhile_is_said_so(
         await archive.delete_run("short-lived")
 
     with_archive(data, begin)
-    window.open(address)
+    _begin(window, address)
     go(window, "/run/short-lived")
     window.wait("return document.querySelector('.state')?.textContent === 'running'")
     with_archive(data, delete)
     shown(window, "[role=alert]", "no run called 'short-lived'")
     window.console()  # the browser logs that it asked again and was refused
+
+
+def test_a_view_that_was_left_while_it_was_read_is_not_shown(page: Browser) -> None:
+    page.run(
+        "const fetched = window.fetch; window.fetch = (path, options) => path === '/api/runs'"
+        " ? new Promise(go => window.release = go).then(() => fetched(path, options))"
+        " : fetched(path, options)"
+    )
+    go(page, "/suites")
+    shown(page, "main h1", "Suites")
+    go(page, "/")
+    page.wait("return Boolean(window.release)")
+    go(page, "/run/recorded")
+    shown(page, "main h1", "recorded")
+    page.run("window.release()")
+    read = "return performance.getEntriesByType('resource').some(e => e.name.endsWith('/api/runs'))"
+    page.run("performance.clearResourceTimings()")
+    page.wait(read)
+    page.run("return new Promise(requestAnimationFrame)")
+    assert page.texts("main h1")[0].startswith("recorded")
 
 
 @pytest.mark.parametrize("route", ["/", "/run/recorded"])

@@ -7,7 +7,7 @@ import { showRuns } from "./runs.js";
 import { openSource } from "./source.js";
 import { showSuite, showSuites } from "./suites.js";
 
-const main = el("main", { id: "main", tabindex: "-1" });
+let main = el("main");
 let leave = () => {};
 
 /** Show what the address names: "#/", "#/run/NAME/NUMBER/PANE", "#/compare/NAME/NAME", "#/suites", "#/suite/NAME". */
@@ -20,24 +20,27 @@ async function showRoute(source) {
   }
   leave();
   leave = () => {};
-  delete main.dataset.run;
-  refill(main, el("p", { class: "soft" }, "reading …"));
+  // Each view has an element of its own: one that is still reading when the address changes draws where nobody looks.
+  const own = el("main", { id: "main", tabindex: "-1" }, el("p", { class: "soft" }, "reading …"));
+  main.replaceWith(own);
+  main = own;
+  if (view === "run") own.dataset.run = rest[0];
   try {
-    if (view === "run") {
-      main.dataset.run = rest[0];
-      leave = await showRun(main, source, rest[0], rest.slice(1));
-    } else if (view === "compare") {
-      leave = await showComparison(main, source, rest.slice(0, 2));
-    } else if (view === "suites") {
-      await showSuites(main, source);
-    } else if (view === "suite") {
-      await showSuite(main, source, rest[0]);
-    } else {
-      leave = await showRuns(main, source);
-    }
+    const end = await show(own, source, view, rest);
+    if (main === own) leave = end;
+    else end();
   } catch (error) {
-    refill(main, el("p", { class: "bad", role: "alert" }, error.message));
+    refill(own, el("p", { class: "bad", role: "alert" }, error.message));
   }
+}
+
+/** Show a view; returns what ends it. */
+async function show(root, source, view, rest) {
+  if (view === "run") return showRun(root, source, rest[0], rest.slice(1));
+  if (view === "compare") return showComparison(root, source, rest.slice(0, 2));
+  if (view === "suites") return showSuites(root, source);
+  if (view === "suite") return showSuite(root, source, rest[0]);
+  return showRuns(root, source);
 }
 
 async function begin() {

@@ -18,6 +18,7 @@ const STEERING_MS = 3000; // others may steer it, too
 
 /** Show a run and follow it; returns what ends that. */
 export async function showRun(root, source, name, route) {
+  document.title = `${name} · Kernel Foundry`;
   const view = new RunView(root, source, name, await source.run(name));
   view.go(route);
   return view.begin();
@@ -47,7 +48,6 @@ class RunView {
     refill(root, this.top, this.status,
       el("section", { "aria-label": "Speed-up over evaluations" }, this.curve.element),
       el("div", { class: "columns" }, this.detail.element, el("section", {}, this.tabs.element)));
-    document.title = `${name} · Kernel Foundry`;
     this.tabs.choose("evaluations");
     this.#drawTop();
   }

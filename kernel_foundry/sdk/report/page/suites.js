@@ -6,7 +6,7 @@ import { reached } from "./reached.js";
 import { sortedTable } from "./sorted_table.js";
 import { table } from "./verdict.js";
 
-/** Show all suites. */
+/** Show all suites; returns what ends that. */
 export async function showSuites(root, source) {
   document.title = "Suites · Kernel Foundry";
   const suites = await source.suites();
@@ -18,9 +18,10 @@ export async function showSuites(root, source) {
   ];
   refill(root, el("h1", {}, "Suites"), el("section", {}, suites.length ? sortedTable("All suites, newest first", columns, suites)
     : el("p", { class: "soft" }, "No suites yet: ", el("code", {}, "kfoundry suite run FOLDER"), " makes one.")));
+  return () => {};
 }
 
-/** Show one suite, or foreign kernels that were judged as one. */
+/** Show one suite, or foreign kernels that were judged as one; returns what ends that. */
 export async function showSuite(root, source, name) {
   document.title = `${name} · Kernel Foundry`;
   const suite = await source.suite(name);
@@ -32,6 +33,7 @@ export async function showSuite(root, source, name) {
     el("section", {}, el("h2", {}, "In the field's numbers"), numbers(summary, suite.used_seconds)),
     el("section", {}, el("h2", {}, "Speed-up over the fastest baseline"), distribution(suite), reached(suite.runs)),
     el("section", {}, el("h2", {}, "Runs"), sortedTable("Runs of the suite", runColumns(source.isLive), suite.runs)));
+  return () => {};
 }
 
 function runColumns(isLive) {
