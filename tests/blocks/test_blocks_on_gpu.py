@@ -133,7 +133,7 @@ TUNE = {"ELEMENT": ["%s"], "HEAD": [%d], "TILE_K": [%d], "STAGES": [%d], "CAUSAL
 
 def launch(q, k, v, out):
     batches, heads, length, size = q.shape
-    require(size == HEAD and heads % k.shape[1] == 0)
+    require(size == HEAD and heads %% k.shape[1] == 0)
     planes = batches * heads
     blocks = min(device.compute_units, planes * cdiv(length, 128))
     maps = empty((blocks, 96), "int32")

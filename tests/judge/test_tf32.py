@@ -8,10 +8,11 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.tolerance import granted, measure, tf32_noise
+from evaluator_svc.judge.comparison.needed_factor import needed_factor
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.cut_operands import TF32_LOST_BITS, CutOperands
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
-from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task import Task, Tolerance
 from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task, prepare
 
 PRODUCT = make_task(
@@ -111,6 +112,30 @@ def test_operands_in_two_parts_are_inside_where_their_errors_grow() -> None:
     assert cost < granted(derivation) <= 1e-4
     assert cost / 2 < derivation.split_noise < 4 * cost
     assert derivation.safety * derivation.noise < cost
+
+
+def test_unusual_values_are_granted_what_tf32_costs_there() -> None:
+    """Where large terms cancel, cut operands cost more than the row's scale tells."""
+    drawn = input_set(PRODUCT, tf32=True)
+    tolerance = granted(measure([drawn]))
+    held = Tolerance(rtol=tolerance, atol=tolerance)
+    a, b = drawn.inputs
+    b = b.clone()
+    b[:, 0] *= 256.0
+    unusual = drawn.with_inputs([a, b])
+    with CutOperands(TF32_LOST_BITS):
+        cut = unusual.run(dtype=torch.float32)[0]
+    expected = unusual.expected()[0]
+    scale = expected.abs() + expected.square().mean(-1, keepdim=True).sqrt()
+    cost = float(((cut - expected).abs() / scale).max()) / tolerance
+
+    needed = needed_factor(unusual, None, held)
+    assert needed is not None
+    assert needed.factor == pytest.approx(2 * cost, rel=0.1)
+    unusual.module.allows_tf32 = False
+    without = needed_factor(unusual, None, held)
+    assert without is not None
+    assert without.factor == 1.0 < needed.factor
 
 
 def test_without_a_product_tf32_costs_nothing() -> None:

@@ -55,7 +55,7 @@ def _is_small(item: PreparedWorkload) -> bool:
 
 def _unusual(item: PreparedWorkload, drawn: InputSet, which: Distribution) -> InputSet:
     changed = with_distribution(item, drawn, which)
-    return changed if item.takes(changed.inputs, changed.state) else drawn
+    return changed if changed.is_taken() else drawn
 
 
 def _known_outputs(input_set: InputSet) -> tuple[bool, ...]:

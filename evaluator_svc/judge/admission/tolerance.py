@@ -24,7 +24,9 @@ from evaluator_svc.judge.comparison.rounding_noise import (
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.cut_operands import (
+    CUT_SAFETY,
     SPLIT_LOST_BITS,
+    TF32_CEILING,
     TF32_LOST_BITS,
     CutOperands,
 )
@@ -43,13 +45,6 @@ _FLOOR: Final = {
 """Least tolerance: room for own exp and erf of float32 accuracy, for rounding to 16 bits a few
 times, for a neighbour among 8 bits; far less than what float16 or TF32 inside a float32 task costs
 (1e-3)."""
-
-_CUT_SAFETY: Final = 2.0
-"""Multiple of what cut operands cost, which hardly depends on the algorithm: what is measured is
-the least exact way."""
-
-_TF32_CEILING: Final = 5e-2
-"""As for float16, which has as many bits of mantissa."""
 
 _SPLIT_CEILING: Final = 1e-4
 """Most that is granted for the sake of split operands: half of what a product in TF32 costs."""
@@ -109,7 +104,7 @@ def floor_of(rounding: torch.dtype) -> float:
 def granted(derivation: ToleranceDerivation) -> float:
     """Return the tolerance that follows from a derivation, in two digits."""
     bound = derivation.safety * derivation.noise
-    split = min(_CUT_SAFETY * derivation.split_noise, _SPLIT_CEILING)
+    split = min(CUT_SAFETY * derivation.split_noise, _SPLIT_CEILING)
     bound = min(max(bound, derivation.floor, split), derivation.ceiling)
     return float(f"{max(bound, _tf32_bound(derivation)):.1e}")
 
@@ -120,7 +115,7 @@ def least(derivation: ToleranceDerivation) -> float:
 
 
 def _tf32_bound(derivation: ToleranceDerivation) -> float:
-    return min(_CUT_SAFETY * derivation.tf32_noise, _TF32_CEILING)
+    return min(CUT_SAFETY * derivation.tf32_noise, TF32_CEILING)
 
 
 def tf32_noise(input_set: InputSet) -> float:

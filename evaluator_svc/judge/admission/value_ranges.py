@@ -140,7 +140,7 @@ def _value_range(
         changed = with_distribution(prepared, ordinary, distribution)
         if all(new is old for new, old in zip(changed.pristine, ordinary.pristine, strict=True)):
             return None
-        if not prepared.takes(changed.inputs, changed.state):
+        if not changed.is_taken():
             return None
         if not prepared.task.compare:
             is_told = not has(distribution, Trait.REPORTED) and accepts_reference(

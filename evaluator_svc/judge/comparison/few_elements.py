@@ -43,7 +43,7 @@ def tolerance_of_few(
     is_given = draw.prepared.task.tolerance is not None or usual.is_exact(output)
     if not is_few or is_given or draw.is_lean:
         return usual
-    most = usual.times(most_factor(module.rounding, usual)).of(output)
+    most = usual.times(most_factor(module, usual)).of(output)
     own = usual.of(output)
     is_open = [
         compare_output(address, expected, own).mismatch_count > 0

@@ -23,6 +23,12 @@ from evaluator_svc.judge.comparison.rounding_noise import (
     one_run_tells,
 )
 from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.reference.cut_operands import (
+    CUT_SAFETY,
+    TF32_CEILING,
+    TF32_LOST_BITS,
+    CutOperands,
+)
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.tensors.scales import (
     cached_elements,
@@ -80,7 +86,7 @@ def cancelling_factor(module: TaskModule, tolerance: Tolerance) -> float:
     """Return the factor of the tolerance if sums may lose most of their digits."""
     least = _CANCELLING_FACTOR.get(module.rounding, USUAL_FACTOR)
     is_derived = module.task.tolerance is None
-    return min(least, most_factor(module.rounding, tolerance) if is_derived else _MOST_FACTOR)
+    return min(least, most_factor(module, tolerance) if is_derived else _MOST_FACTOR)
 
 
 def needed_factor(
@@ -100,7 +106,7 @@ def needed_factor(
     if distribution is Distribution.CLOSE:
         least = _CLOSE_FACTOR
     is_derived = changed.module.task.tolerance is None
-    most = most_factor(dtype, tolerance) if is_derived else _MOST_FACTOR
+    most = most_factor(changed.module, tolerance) if is_derived else _MOST_FACTOR
     expected = changed.expected()
     whole = [i for i, output in enumerate(expected) if not output.is_floating_point()]
     placed = _NONE_PLACED
@@ -131,9 +137,10 @@ def needed_factor(
     )
 
 
-def most_factor(dtype: torch.dtype, tolerance: Tolerance) -> float:
+def most_factor(module: TaskModule, tolerance: Tolerance) -> float:
     """Return the largest factor that a derived tolerance is multiplied by."""
-    return max(CEILING[dtype] / tolerance.rtol, 1.0)
+    ceiling = max(CEILING[module.rounding], TF32_CEILING if module.allows_tf32 else 0.0)
+    return max(ceiling / tolerance.rtol, 1.0)
 
 
 def _noise(
@@ -147,6 +154,8 @@ def _noise(
     following: Container[int],
 ) -> list[float]:
     """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
+
+    Where TF32 is allowed, of what it costs too, in each product.
 
     What is unusual, inputs or parameters, is moved by a rounding error too: what a kernel computes
     of it in its own way cannot be better defined than that; what it only compares can. Numbers of
@@ -167,6 +176,10 @@ def _noise(
     worst = own = measure(expected)
     device = changed.module.device
     scale = UNKNOWN if known.inexact_because else 1.0
+    cut = [0.0] * len(expected)
+    if changed.module.allows_tf32:
+        with CutOperands(TF32_LOST_BITS):
+            cut = measure(changed.run(dtype=torch.float32), safety=CUT_SAFETY)
     for seed in _NOISE_SEEDS:
         generator = torch.Generator(device).manual_seed(seed)
         move = partial(moved_by_units, generator=generator, breaks_ties=breaks_ties)
@@ -190,7 +203,7 @@ def _noise(
     compared = _compared(changed, expected, whole)
     for index in whole:
         worst[index] = own[index] if index in compared else math.inf
-    return [needed * scale for needed in worst]
+    return [max(needed * scale, of_cut) for needed, of_cut in zip(worst, cut, strict=True)]
 
 
 def _compared(
@@ -238,10 +251,20 @@ class _Distances:
         self._scales: dict[int, torch.Tensor] = {}
         """Of the outputs asked for so far, one for each group of elements."""
 
-    def of(self, actual: Sequence[torch.Tensor]) -> list[float]:
-        """Return the largest distance of each output's elements; infinity where it has no limit."""
-        pairs = zip(actual, self._exact, strict=True)
-        return [self._distance(index, a, e) for index, (a, e) in enumerate(pairs)]
+    def of(self, actual: Sequence[torch.Tensor], safety: float | None = None) -> list[float]:
+        """Return a safe multiple of the largest distance of each output's elements.
+
+        Infinity where it has no limit.
+
+        Args:
+            actual: The outputs.
+            safety: The multiple; None: that of rounding errors of an output's format.
+        """
+        formats = self._changed.module.output_roundings
+        return [
+            (SAFETY[formats[index]] if safety is None else safety) * self._distance(index, a, e)
+            for index, (a, e) in enumerate(zip(actual, self._exact, strict=True))
+        ]
 
     def _distance(self, index: int, a: torch.Tensor, e: torch.Tensor) -> float:
         if not a.is_floating_point() or not a.numel():
@@ -264,4 +287,4 @@ class _Distances:
             ratio = (other.double() - part.double()).abs_() / allowed
             largest = max(largest, float(ratio.nan_to_num_(nan=0.0).max()))
             start = stop
-        return SAFETY[self._changed.module.output_roundings[index]] * largest
+        return largest

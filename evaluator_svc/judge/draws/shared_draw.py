@@ -249,12 +249,12 @@ class SharedDraw:
         """Return what was expected before the seed's inputs were changed, computed anew."""
         if self.is_lean:
             self.drop_copies()
-        return self._expect(self._drawn(seed))
+        return self._expect(self._drawn(seed).as_admitted())
 
     def input_set(self, seed: int) -> InputSet:
         """Return a seed's pristine tensors, drawn again when they are not held."""
         if seed not in self._sets:
-            drawn, patches = self._drawn(seed), self._patches.get(seed)
+            drawn, patches = self._drawn(seed).as_admitted(), self._patches.get(seed)
             if patches is not None:
                 drawn = changed(drawn, patches, self._own(drawn))
             self._sets[seed] = drawn

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import nn
@@ -52,6 +52,10 @@ class InputSet:
         self.state = new_parameters(rules, seed)
         self._own: tuple[torch.Tensor, ...] | None = None
         self._expected: tuple[torch.Tensor, ...] | None = None
+        self._is_changed = False
+        self._is_admitted = False
+        self._refusal: TaskInvalidError | Literal[False] | None = None
+        """How the trial on the host ended; None: it was not made."""
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
@@ -70,7 +74,14 @@ class InputSet:
         other = copy.copy(self)
         other.arguments = dataclasses.replace(self.arguments, tensors=tuple(inputs))
         other.state = dict(state)
-        other._own = other._expected = None
+        other._own = other._expected = other._refusal = None
+        other._is_changed = True
+        return other
+
+    def as_admitted(self) -> Self:
+        """Return the same, of values that an admission has tried, as all that is made of it."""
+        other = copy.copy(self)
+        other._is_admitted = True
         return other
 
     def with_inputs(self, inputs: Sequence[torch.Tensor]) -> Self:
@@ -121,10 +132,21 @@ class InputSet:
         In TF32 where the task allows it, unless `dtype` asks for all of a type's bits: then
         nothing is computed in fewer bits than that has.
 
+        Other values than those drawn are tried on the host first, unless they are admitted.
+
         Raises:
             TaskInvalidError: the reference raises, changes its inputs, or gives something
                 other than tensors.
         """
+        if not self._is_admitted:
+            if inputs is not None or state is not None:
+                given = self.with_values(
+                    self.inputs if inputs is None else inputs,
+                    self.state if state is None else state,
+                )
+                given._try_on_host()
+            elif self._is_changed:
+                self._try_on_host()
         tensors = self.inputs if inputs is None else inputs
         values = self.arguments.values(tensors)
         model = with_state(self.module.model, self.state if state is None else state)
@@ -146,6 +168,45 @@ class InputSet:
                 # A fault on the device shows when it is waited for, and is the reference's.
                 torch.cuda.synchronize(self.module.device)
         return tuple(output.detach().contiguous() for output in outputs)
+
+    def is_taken(self) -> bool:
+        """Return whether the reference runs on these values, tried on the host."""
+        try:
+            self._try_on_host()
+        except TaskInvalidError:
+            return False
+        return True
+
+    def _try_on_host(self) -> None:
+        """Run a GPU's reference on the host, once, if an operator of it checks values.
+
+        A GPU's own assertion, as on a probability beyond 1, would end the judge's context. Others
+        are not tried: a whole network takes seconds on the host.
+
+        Raises:
+            TaskInvalidError: as `run`.
+        """
+        if not self.module.may_assert or self.module.device.type == "cpu":
+            return
+        if self._refusal is None:
+            self._refusal = False
+            host = TaskModule(self.module.task, self.module.workload, torch.device("cpu"))
+            try:
+                self._on(host).run(dtype=torch.float32)
+            except TaskInvalidError as error:
+                self._refusal = error
+            finally:
+                host.close()
+        if self._refusal:
+            raise self._refusal
+
+    def _on(self, host: TaskModule) -> Self:
+        other = self.with_values(
+            [tensor.cpu() for tensor in self.inputs],
+            {path: tensor.cpu() for path, tensor in self.state.items()},
+        )
+        other.module = host
+        return other
 
     def callable_model(self) -> tuple[nn.Module, list[Any]]:
         """Return the reference bound to this seed's parameters, and its arguments."""

@@ -103,6 +103,7 @@ class PreparedWorkload:
         self.product_flops = dict(flops.of_operators)
         """Floating-point operations of products, by the names of their operators."""
         self.traits = ReferenceTraits(computed)
+        self.module.may_assert = self.traits.may_assert
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
@@ -164,7 +165,8 @@ class PreparedWorkload:
             return self._telling(tensor, number, seed, in_place=is_own)
 
         drawn = InputSet(self.module, self.rules, seed, change=change)
-        return drawn.with_values(drawn.inputs, self.telling_state(drawn.state, seed))
+        drawn.state = self.telling_state(drawn.state, seed)
+        return drawn
 
     def shared_set(self, seed: int) -> InputSet:
         """Return `input_set(seed)`, to be read only: the one of before while sets are kept."""
@@ -343,8 +345,6 @@ class PreparedWorkload:
         if all(new is old for new, old in zip(filled, rules, strict=True)):
             return rules
         state = new_parameters(filled, PREPARATION_SEED)
-        if not self.takes(sample.inputs, state):
-            return rules
         try:
             found = sample.run(state=state)
         except TaskInvalidError:
@@ -361,27 +361,6 @@ class PreparedWorkload:
             return sizes
         needed = 2 * (sizes.source_bytes + sizes.reference_bytes) + sizes.output_bytes
         return dataclasses.replace(sizes, reference_bytes=needed)
-
-    def takes(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]) -> bool:
-        """Return whether the reference runs on these values, tried on the host.
-
-        A GPU's own assertion, as on a probability beyond 1, would end the judge's context. Only
-        operators that have one are tried: a whole network takes seconds on the host.
-        """
-        if self.module.device.type == "cpu" or not self.traits.may_assert:
-            return True
-        host = TaskModule(self.task, self.workload, torch.device("cpu"))
-        try:
-            InputSet(host, parameter_rules(host.model), PREPARATION_SEED).run(
-                dtype=torch.float32,
-                inputs=[tensor.cpu() for tensor in inputs],
-                state={path: tensor.cpu() for path, tensor in state.items()},
-            )
-        except TaskInvalidError:
-            return False
-        finally:
-            host.close()
-        return True
 
     def note_exact_seconds(self, seconds: float) -> None:
         """Keep how long the reference took in float64."""

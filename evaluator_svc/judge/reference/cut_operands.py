@@ -16,6 +16,13 @@ SPLIT_LOST_BITS: Final = 7
 many cost a little more than three products of such parts do: 5.3e-5 against 3.8e-5 in attention,
 1.8e-5 against 1.6e-5 in a product of 1024 terms."""
 
+CUT_SAFETY: Final = 2.0
+"""Multiple of what cut operands cost, which hardly depends on the algorithm: what is measured is
+the least exact way."""
+
+TF32_CEILING: Final = 5e-2
+"""Largest tolerance for the sake of TF32: as for float16, which has as many bits of mantissa."""
+
 PRODUCT_OPERATORS: Final = frozenset(
     {
         "mm",

@@ -75,6 +75,8 @@ class TaskModule:
         """The format that each output rounds to; known once it ran."""
         self.output_dtypes: tuple[torch.dtype, ...] = ()
         """The format of each output; known once it ran."""
+        self.may_assert = False
+        """Whether an operator checks values on the device; known once it ran."""
         self.names_places = False
         """Whether an operator names places of values, of which equal ones leave a choice; known
         once it ran."""

@@ -206,7 +206,7 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[s
         """Return for each output whether all of it are numbers, with the values of now."""
         state = dict(zip(drawn.state, copied[count:], strict=True))
         now = drawn.with_values(copied[:count], state)
-        if not prepared.takes(now.inputs, now.state):
+        if not now.is_taken():
             return [False]
         return [all_finite(output) for output in now.expected()]
 

@@ -87,7 +87,7 @@ def _with_large(
         return _larger(tensor, any_sign=any_sign, spare_bits=spare_bits)
 
     changed = with_free_inputs(prepared, input_set, larger)
-    is_accepted = changed is input_set or prepared.takes(changed.inputs, input_set.state)
+    is_accepted = changed is input_set or changed.is_taken()
     return changed if is_accepted else input_set
 
 
