@@ -39,6 +39,9 @@ _PACKAGE_FOLDERS: Final = ("site-packages", "dist-packages")
 """Names of folders that packages are installed in. A `.pth` file may put those of another
 environment on `sys.path`, and any other folder, which stays closed."""
 
+_OWN_INSTALLATION: Final = "kernel_foundry-*.dist-info"
+"""What lies where we are installed: in a folder of any name, by `pip install --target`."""
+
 DEVICE_VARIABLES: Final = (
     "OCL_ICD_FILENAMES", "KERNEL_FOUNDRY_NVRTC", "KERNEL_FOUNDRY_CUDA_DRIVER",
     "KERNEL_FOUNDRY_NVML", "KERNEL_FOUNDRY_CUTLASS",
@@ -90,13 +93,17 @@ def readable_paths() -> tuple[str, ...]:
     wanted = [*_SYSTEM, *_PROCESS, sys.prefix, sys.base_prefix, sys.exec_prefix]
     # The environment's python is a link, often to an installation somewhere else.
     wanted.append(str(Path(sys.executable).resolve().parent.parent))
-    wanted += [path for path in sys.path if Path(path).name in _PACKAGE_FOLDERS]
+    wanted += [path for path in sys.path if _has_packages(Path(path))]
     for package in OWN_PACKAGES:
         wanted += _package_folders(package)
     for variable in _LIBRARY_VARIABLES:
         wanted += _named(os.environ.get(variable, ""))
     found = [part for path in wanted if Path(path).exists() for part in _without_secrets(path)]
     return tuple(dict.fromkeys(found))
+
+
+def _has_packages(folder: Path) -> bool:
+    return folder.name in _PACKAGE_FOLDERS or any(folder.glob(_OWN_INSTALLATION))
 
 
 def _without_secrets(path: str) -> list[str]:

@@ -38,12 +38,15 @@ def test_an_interpreter_in_the_home_folder_does_not_open_it(
 def test_packages_of_another_environment_are_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A `.pth` file puts them on the path; of any other folder that it names nothing is opened."""
-    packages, other = tmp_path / "lib" / "site-packages", tmp_path / "other"
-    for folder in (packages, other):
+    """A `.pth` file puts them on the path; of any other folder that it names nothing is opened.
+
+    But where we are installed ourselves, by `pip install --target`.
+    """
+    packages, own, other = tmp_path / "lib" / "site-packages", tmp_path / "own", tmp_path / "other"
+    for folder in (packages, own / "kernel_foundry-0.1.0.dist-info", other):
         folder.mkdir(parents=True)
-    monkeypatch.setattr(sys, "path", [*sys.path, str(packages), str(other)])
-    assert str(packages) in readable_paths()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(packages), str(own), str(other)])
+    assert {str(packages), str(own)} <= set(readable_paths())
     assert not _is_readable(other)
     monkeypatch.setenv("HOME", str(packages))
     assert str(packages) not in readable_paths()

@@ -20,3 +20,13 @@ def test_a_layer_counts_by_its_product_where_it_arrives_as_a_whole() -> None:
         out = torch.nn.functional.linear(_X, _WEIGHT, _BIAS)
     assert flops.of_operators == {"aten.addmm": _FLOPS}
     assert out.shape == (3, 7)
+
+
+def test_attention_counts_both_products_of_each_head_whose_keys_are_shared() -> None:
+    """Shapes alone: no host has the operators of GPUs."""
+    query = torch.empty(2, 8, 64, 32, device="meta")
+    key, value = (torch.empty(2, 2, 48, size, device="meta") for size in (32, 16))
+    with FlopCount() as flops, torch.no_grad():
+        torch.ops.aten._scaled_dot_product_efficient_attention(query, key, value, None, False)
+    counted = 2 * (2 * 8 * 64 * 48) * (32 + 16)
+    assert flops.of_operators == {"aten._scaled_dot_product_efficient_attention": counted}
