@@ -138,18 +138,14 @@ class InputSet:
             TaskInvalidError: the reference raises, changes its inputs, or gives something
                 other than tensors.
         """
-        if not self._is_admitted:
-            if inputs is not None or state is not None:
-                given = self.with_values(
-                    self.inputs if inputs is None else inputs,
-                    self.state if state is None else state,
-                )
-                given._try_on_host()
-            elif self._is_changed:
-                self._try_on_host()
-        tensors = self.inputs if inputs is None else inputs
-        values = self.arguments.values(tensors)
-        model = with_state(self.module.model, self.state if state is None else state)
+        if inputs is not None or state is not None:
+            return self.with_values(
+                self.inputs if inputs is None else inputs, self.state if state is None else state
+            ).run(dtype=dtype, random_seed=random_seed)
+        if self._is_changed and not self._is_admitted:
+            self._try_on_host()
+        values = self.arguments.values(self.inputs)
+        model = with_state(self.module.model, self.state)
         mode: AbstractContextManager[object] = nullcontext()
         if dtype is torch.float64 or (dtype is not None and self.module.is_narrow):
             values = tree_map(partial(widened, dtype=dtype), values)
@@ -161,7 +157,7 @@ class InputSet:
             torch.no_grad(),
             tf32,
             mode,
-            self._unchanged(tensors),
+            self._unchanged(),
         ):
             outputs = list(flatten_outputs(model(*values)))
             if self.module.device.type == "cuda":
@@ -213,10 +209,10 @@ class InputSet:
         return with_state(self.module.model, self.state), self.arguments.values(self.inputs)
 
     @contextmanager
-    def _unchanged(self, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
-        versions = [tensor._version for tensor in tensors]
+    def _unchanged(self) -> Iterator[None]:
+        versions = [tensor._version for tensor in self.inputs]
         yield
-        for name, tensor, version in zip(self.arguments.names, tensors, versions, strict=True):
+        for name, tensor, version in zip(self.arguments.names, self.inputs, versions, strict=True):
             if tensor._version != version:
                 raise TaskInvalidError(
                     f"{self.module.task.name}: forward() changes its input {name!r} in place;"
