@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-import torch
 from torch.utils.flop_counter import flop_registry
 
 from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
+
+_ATTENTION: Final = "_scaled_dot_product"
 
 
 class FlopCount(OperatorMode):
@@ -30,15 +31,22 @@ class FlopCount(OperatorMode):
         result = func(*args, **kwargs)
         packet = func._overloadpacket
         if packet in flop_registry:
-            if operator_name(func).startswith("_scaled_dot_product"):
-                flops = _attention_flops(*args[:3])
+            if operator_name(func).startswith(_ATTENTION):
+                flops = _attention_flops(operator_name(func), args)
             else:
                 flops = flop_registry[packet](*args, **kwargs, out_val=result)
             self.of_operators[str(packet)] += flops
         return result
 
 
-def _attention_flops(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> int:
-    """Return the operations of both products; torch 2.11 refuses heads that share keys."""
+def _attention_flops(name: str, args: Sequence[Any]) -> int:
+    """Return the operations of two products, of five in a gradient.
+
+    Torch 2.11 refuses to count where heads share keys.
+    """
+    is_backward = name.endswith("_backward")
+    query, key, value = args[1:4] if is_backward else args[:3]
     scores = math.prod(query.shape[:-1]) * key.shape[-2]
-    return 2 * scores * (query.shape[-1] + value.shape[-1])
+    of_keys, of_values = (3, 2) if is_backward else (1, 1)
+    flops: int = 2 * scores * (of_keys * query.shape[-1] + of_values * value.shape[-1])
+    return flops
