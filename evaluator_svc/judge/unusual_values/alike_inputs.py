@@ -47,7 +47,7 @@ def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
 
 def _takes_negated(prepared: PreparedWorkload) -> bool:
     ordinary = prepared.shared_set(PREPARATION_SEED)
-    return is_defined(prepared, _with_alike(prepared, ordinary, has_negated=True))
+    return is_defined(_with_alike(prepared, ordinary, has_negated=True))
 
 
 def _with_alike(prepared: PreparedWorkload, input_set: InputSet, *, has_negated: bool) -> InputSet:

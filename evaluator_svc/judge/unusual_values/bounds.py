@@ -55,7 +55,7 @@ def _shares(prepared: PreparedWorkload) -> frozenset[int]:
     ordinary = prepared.shared_set(PREPARATION_SEED)
     shares = (i for i in free_inputs(prepared, ordinary) if _are_shares(ordinary.inputs[i]))
     return defined_inputs(
-        shares, lambda chosen: is_defined(prepared, _with_whole(prepared, ordinary, chosen))
+        shares, lambda chosen: is_defined(_with_whole(prepared, ordinary, chosen))
     )
 
 

@@ -6,7 +6,6 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.inputs.input_set import InputSet
-from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.tensors.scales import group_scale, groups_of
 from evaluator_svc.judge.tensors.tensor_parts import all_finite, none_is_nan, rows_of
@@ -20,34 +19,32 @@ _NEAR_16_BIT: Final = 2.0**-4
 """The same in 16 bits: still less than an overflow does."""
 
 
-def is_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
+def is_defined(changed: InputSet) -> bool:
     """Return whether the reference gives numbers."""
-    return _all_are(prepared, changed, all_finite)
+    return _all_are(changed, all_finite)
 
 
-def has_no_nan(prepared: PreparedWorkload, changed: InputSet) -> bool:
+def has_no_nan(changed: InputSet) -> bool:
     """Return whether the reference gives numbers or infinities."""
-    return _all_are(prepared, changed, none_is_nan)
+    return _all_are(changed, none_is_nan)
 
 
-def _all_are(
-    prepared: PreparedWorkload, changed: InputSet, is_right: Callable[[torch.Tensor], bool]
-) -> bool:
+def _all_are(changed: InputSet, is_right: Callable[[torch.Tensor], bool]) -> bool:
     try:
         return all(map(is_right, changed.expected()))
     except TaskInvalidError:
         return False
 
 
-def is_well_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
+def is_well_defined(changed: InputSet) -> bool:
     """Return whether the reference gives numbers that neither rounding nor its formats decide.
 
     A reference that overflows in float16 asks nobody to do better. Differences of large values are
     rounding errors of these: it is asked where the two largest of each row are nearly the same.
     """
-    if not is_defined(prepared, changed):
+    if not is_defined(changed):
         return False
-    is_narrow = prepared.module.is_narrow
+    is_narrow = changed.module.is_narrow
     if is_narrow and not _are_near(changed.run(), changed.expected(), _NEAR_16_BIT):
         return False
     tied = changed.with_inputs([_with_ties(tensor) for tensor in changed.inputs])

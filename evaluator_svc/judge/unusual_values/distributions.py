@@ -112,7 +112,7 @@ def _with_columns(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 def _columns(prepared: PreparedWorkload) -> tuple[ExtremeRows, FarRows]:
     extreme, far = extreme_rows(prepared, of_columns=True), far_rows(prepared, of_columns=True)
     masks = with_extreme_rows(prepared, prepared.shared_set(PREPARATION_SEED), extreme)
-    is_taken = has_no_nan(prepared, with_far_rows(prepared, masks, far))
+    is_taken = has_no_nan(with_far_rows(prepared, masks, far))
     return extreme, far if is_taken else FarRows(of_columns=True)
 
 
@@ -182,7 +182,7 @@ def _changed_alone(prepared: PreparedWorkload, distribution: Distribution) -> tu
 
     def is_taken(indices: Sequence[int]) -> bool:
         inputs = [new[i] if i in indices else old for i, old in enumerate(ordinary.inputs)]
-        return is_defined(prepared, ordinary.with_values(inputs, ordinary.state))
+        return is_defined(ordinary.with_values(inputs, ordinary.state))
 
     is_together = len(changed) < 2 or is_taken(changed)
     return () if is_together else tuple(i for i in changed if is_taken([i]))
@@ -213,4 +213,4 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     ordinary = prepared.shared_set(PREPARATION_SEED)
     inputs = [_where_free(tensor, partial(large, sign=-1.0)) for tensor in ordinary.inputs]
     turned = ordinary.with_values(inputs, ordinary.state)
-    return -1.0 if is_defined(prepared, turned) else 1.0
+    return -1.0 if is_defined(turned) else 1.0

@@ -54,7 +54,7 @@ def extreme_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> Ext
 
     def is_taken(rows: ExtremeRows) -> bool:
         changed = with_extreme_rows(prepared, ordinary, rows)
-        return changed is not ordinary and is_defined(prepared, changed)
+        return changed is not ordinary and is_defined(changed)
 
     if with_extreme_rows(prepared, ordinary, widest_first[0]) is ordinary:
         return widest_first[-1]

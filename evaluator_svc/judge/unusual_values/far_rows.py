@@ -64,11 +64,9 @@ def far_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> FarRows
     ordinary = prepared.shared_set(PREPARATION_SEED)
     floats = [i for i, tensor in enumerate(ordinary.inputs) if tensor.dtype in _BANDS]
 
-    def is_taken(
-        rows: FarRows, asked: Callable[[PreparedWorkload, InputSet], bool] = is_defined
-    ) -> bool:
+    def is_taken(rows: FarRows, asked: Callable[[InputSet], bool] = is_defined) -> bool:
         changed = with_far_rows(prepared, ordinary, rows)
-        return changed is not ordinary and asked(prepared, changed)
+        return changed is not ordinary and asked(changed)
 
     plain = found = FarRows(of_columns=of_columns)
     for any_sign in (True, False):

@@ -33,7 +33,7 @@ def _level_inputs(prepared: PreparedWorkload) -> frozenset[int]:
     def is_taken(chosen: frozenset[int]) -> bool:
         # Where nothing is rounded: else a number may be what rounding left of none.
         changed = _with_levels(prepared, ordinary, chosen, has_powers=True)
-        return changed is not ordinary and is_defined(prepared, changed)
+        return changed is not ordinary and is_defined(changed)
 
     floats = (i for i, tensor in enumerate(ordinary.inputs) if _has_levels(tensor))
     return defined_inputs(floats, is_taken)

@@ -45,12 +45,12 @@ def _marks(prepared: PreparedWorkload) -> Marks:
     every = dict(_numbers(prepared, ordinary))
     for has_none, has_whole in ((True, True), (True, False), (False, False)):
         marks = Marks(numbers=every, has_none=has_none, has_whole=has_whole)
-        if every and is_defined(prepared, _with_marks(prepared, ordinary, marks)):
+        if every and is_defined(_with_marks(prepared, ordinary, marks)):
             return marks
 
     def is_taken(index: int, number: int) -> bool:
         alone = Marks(numbers={index: (number,)}, has_none=False, has_whole=False)
-        return is_defined(prepared, _with_marks(prepared, ordinary, alone))
+        return is_defined(_with_marks(prepared, ordinary, alone))
 
     taken = {i: tuple(n for n in every[i] if is_taken(i, n)) for i in every}
     marks = Marks(
@@ -58,9 +58,7 @@ def _marks(prepared: PreparedWorkload) -> Marks:
         has_none=False,
         has_whole=False,
     )
-    is_together = bool(marks.numbers) and is_defined(
-        prepared, _with_marks(prepared, ordinary, marks)
-    )
+    is_together = bool(marks.numbers) and is_defined(_with_marks(prepared, ordinary, marks))
     return marks if is_together else _NO_MARKS
 
 

@@ -98,7 +98,7 @@ def _small_slices(prepared: PreparedWorkload) -> SmallSlices:
         return any(_keeps_size(one, other) for one, other in pairs)
 
     inputs = defined_inputs(floats, is_taken)
-    if inputs != floats and not is_defined(prepared, _scaled_least(ordinary, inputs)):
+    if inputs != floats and not is_defined(_scaled_least(ordinary, inputs)):
         inputs = frozenset()
     return SmallSlices(
         inputs=inputs,

@@ -37,7 +37,7 @@ def with_unusual_integers(prepared: PreparedWorkload, input_set: InputSet) -> In
 def _any_sign(prepared: PreparedWorkload) -> bool:
     ordinary = prepared.shared_set(PREPARATION_SEED)
     signed = _with_large(prepared, ordinary, any_sign=True)
-    return signed is not ordinary and is_defined(prepared, signed)
+    return signed is not ordinary and is_defined(signed)
 
 
 def _spare_bits(prepared: PreparedWorkload) -> int | None:
@@ -45,7 +45,7 @@ def _spare_bits(prepared: PreparedWorkload) -> int | None:
     for spare_bits in _SPARE_BITS if prepared.traits.is_whole else ():
         large = _with_large(prepared, ordinary, any_sign=any_sign, spare_bits=spare_bits)
         with IntegerOverflows() as overflows:
-            is_taken = large is not ordinary and is_defined(prepared, large)
+            is_taken = large is not ordinary and is_defined(large)
         if is_taken and not overflows.found:
             return spare_bits
     return None
@@ -55,7 +55,7 @@ def _least_step(prepared: PreparedWorkload) -> int | None:
     ordinary = prepared.shared_set(PREPARATION_SEED)
     for least in LEAST_STEPS if prepared.input_uses.steps else ():
         other = with_other_steps(prepared, ordinary, least)
-        if other is not ordinary and is_defined(prepared, other):
+        if other is not ordinary and is_defined(other):
             return least
     return None
 

@@ -53,7 +53,7 @@ def _places(prepared: PreparedWorkload) -> Places:
     ordinary = prepared.shared_set(PREPARATION_SEED)
 
     def is_taken(places: Places) -> bool:
-        return is_defined(prepared, _with_places(prepared, ordinary, places))
+        return is_defined(_with_places(prepared, ordinary, places))
 
     has_lengths = bool(prepared.input_uses.lengths) and not prepared.traits.sizes_by_values
     tried = [Places(short_lengths=short) for short in _SHORT_LENGTHS if has_lengths]

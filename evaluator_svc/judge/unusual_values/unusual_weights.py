@@ -41,7 +41,7 @@ def _signs_and_zeros(prepared: PreparedWorkload) -> tuple[bool, bool]:
     ordinary, usual = prepared.shared_set(PREPARATION_SEED), Distribution.USUAL_WEIGHTS
     for zeros in (True, False):
         changed = _with_weights(prepared, ordinary, usual, signs=True, zeros=zeros)
-        if is_defined(prepared, changed):
+        if is_defined(changed):
             return True, zeros
     return False, False
 
@@ -81,7 +81,7 @@ def _matrices(prepared: PreparedWorkload) -> frozenset[str]:
         if rule.is_free and not rule.keeps_sign and _is_matrix(rule.base)
     )
     columns = _with_columns(ordinary, matrices)
-    return matrices if matrices and is_well_defined(prepared, columns) else frozenset()
+    return matrices if matrices and is_well_defined(columns) else frozenset()
 
 
 def _is_matrix(tensor: torch.Tensor) -> bool:
