@@ -1,10 +1,13 @@
 """A suite on real services that are killed: is anything lost, or judged twice?
 
-Evaluator (SYCL on the CPU), archive and generator (recipes) are processes on UNIX sockets; the loop
-is a fourth. Each of them, and then all at once, gets SIGKILL once, in random order at random
-moments, and is started again. Afterwards what the loop was told is compared with what is stored.
+Evaluator, archive and generator (recipes) are processes on UNIX sockets; the loop is a fourth. Each
+of them, and then all at once, gets SIGKILL once, in random order at random moments, and is started
+again. Afterwards what the loop was told is compared with what is stored. Tasks are small on the CPU
+and full-size on GPUs, of which all are used. With --keep the suite's data stay there:
+`XDG_DATA_HOME=FOLDER/data kfoundry suite show` tells its numbers.
 
-Run: python -m benchmarks.suite_kill_drill [--tasks 20] [--evaluations 3] [--seed 1] [--out FILE]
+Run: python -m benchmarks.suite_kill_drill [--device sycl] [--tasks 20] [--evaluations 3] [--seed 1]
+     [--kill-within 60] [--keep FOLDER] [--out FILE]
 """
 
 import argparse
@@ -23,13 +26,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.result_file import out_option, write_host_result
+from benchmarks.result_file import parse_for_device, write_result
 from benchmarks.suite import TASKS
 from kernel_foundry.domain.archive import ArchivedEvaluation, RunBudget
+from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.readiness import wait_until_serving
 from kernel_foundry.sdk.loop.progress import VerdictEvent
 from kernel_foundry.sdk.services import Directory, Targets
@@ -44,16 +49,23 @@ SERVICES: Final = ("evaluator", "archive", "generator")
 LOOP: Final = "loop"
 ALL: Final = "all"
 _START_SECONDS: Final = 120.0
+_ON_THE_CPU: Final = {
+    "KERNEL_FOUNDRY_BASELINES": "",
+    "KERNEL_FOUNDRY_BASELINE_SECONDS": "0.2",
+    "KERNEL_FOUNDRY_HOST_CACHE_BYTES": str(32 << 20),
+}
+"""Of an evaluator; GPUs have its defaults, so that a suite's numbers are as for a user."""
 
 
-def plan_of(tasks: int, evaluations: int) -> SuitePlan:
-    """Return a suite of small tasks, with the offline generator."""
-    chosen = [task.task(small=True) for task in TASKS if not task.is_degenerate][:tasks]
+def plan_of(kind: str, tasks: int, evaluations: int) -> SuitePlan:
+    """Return a suite for all devices of `kind`, with the offline generator."""
+    chosen = [task for task in TASKS if not task.is_degenerate][:tasks]
+    small = kind == "sycl"
     return SuitePlan(
         name=SUITE,
-        tasks=tuple(replace(task, admit_degenerate=True) for task in chosen),
-        language=Language.SYCL,
-        devices=("sycl",),
+        tasks=tuple(replace(task.task(small=small), admit_degenerate=True) for task in chosen),
+        language=Language(kind),
+        devices=(kind,),
         models=("recipes",),
         stop_at=NEVER,
         each=RunBudget(evaluations=evaluations),
@@ -74,7 +86,7 @@ async def work(folder: Path) -> None:
     evaluator, archive, generator = (_address(folder, service) for service in SERVICES)
     directory = Directory(Targets(evaluator=evaluator, archive=archive, generator=generator))
     try:
-        with closing(SuiteStore(folder / "suites.db")) as store:
+        with closing(_suites(folder)) as store:
             await run_suite(await directory.services(), store, store.find(SUITE), say)
     finally:
         await directory.close()
@@ -85,10 +97,12 @@ class Processes:
 
     Args:
         folder: For their sockets, stores and logs.
+        kind: Of the devices.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: str) -> None:
         self._folder = folder
+        self._kind = kind
         self._running: dict[str, asyncio.subprocess.Process] = {}
         self.starts: Counter[str] = Counter()
 
@@ -121,14 +135,15 @@ class Processes:
         module = ["benchmarks.suite_kill_drill", "--work", str(self._folder)]
         if role != LOOP:
             module = [f"{role}_svc", "--listen", _address(self._folder, role)]
-        environment = os.environ | {
-            "XDG_DATA_HOME": str(self._folder / "data"),
-            "XDG_CACHE_HOME": str(self._folder / "cache"),
-            "KERNEL_FOUNDRY_DEVICE_KINDS": "sycl",
-            "KERNEL_FOUNDRY_BASELINES": "",
-            "KERNEL_FOUNDRY_BASELINE_SECONDS": "0.2",
-            "KERNEL_FOUNDRY_HOST_CACHE_BYTES": str(32 << 20),
-        }
+        environment = (
+            os.environ
+            | {
+                "XDG_DATA_HOME": str(self._folder / "data"),
+                "XDG_CACHE_HOME": str(self._folder / "cache"),
+                "KERNEL_FOUNDRY_DEVICE_KINDS": self._kind,
+            }
+            | (_ON_THE_CPU if self._kind == "sycl" else {})
+        )
         with (self._folder / f"{role}.out").open("ab") as out:
             return await asyncio.create_subprocess_exec(
                 sys.executable, "-m", *module, stdout=out, stderr=out,
@@ -138,12 +153,18 @@ class Processes:
 
 async def drill(
     folder: Path, plan: SuitePlan, *, seed: int, kill_within_s: float
-) -> dict[str, Any]:
-    """Run the suite of `plan` in `folder`, and kill each part once; return what came of it."""
-    chance, processes = random.Random(seed), Processes(folder)
-    with closing(SuiteStore(folder / "suites.db")) as store:
+) -> tuple[tuple[DeviceSpec, ...], dict[str, Any]]:
+    """Run the suite of `plan` in `folder`, and kill each part once.
+
+    Returns:
+        The devices, and what came of it.
+    """
+    chance = random.Random(seed)
+    processes = Processes(folder, plan.language.value)
+    with closing(_suites(folder)) as store:
         store.create(plan)
     await processes.start(*SERVICES)
+    devices = await devices_of(folder)
     started_s = time.monotonic()
     await processes.start(LOOP)
     kills: list[dict[str, Any]] = []
@@ -153,7 +174,7 @@ async def drill(
         if await processes.loop_ended(chance.uniform(5.0, kill_within_s)) is not None:
             break
         killed = (LOOP, *SERVICES) if role == ALL else (role,)
-        with closing(SuiteStore(folder / "suites.db")) as store:
+        with closing(_suites(folder)) as store:
             ended = sum(entry.has_ended for entry in store.find(SUITE).entries)
         kills.append({"killed": role, "at_s": time.monotonic() - started_s, "runs_ended": ended})
         await processes.kill(*killed)
@@ -162,7 +183,8 @@ async def drill(
     code = await processes.loop_ended(3600.0)
     seconds = time.monotonic() - started_s
     try:
-        return {
+        return devices, {
+            "devices": len(devices),
             "tasks": len(plan.tasks),
             "evaluations_of_each": plan.each.evaluations,
             "seconds": seconds,
@@ -177,7 +199,7 @@ async def drill(
 
 async def _compared(folder: Path, plan: SuitePlan) -> dict[str, Any]:
     """Compare what is stored with what the loop was told."""
-    with closing(SuiteStore(folder / "suites.db")) as store:
+    with closing(_suites(folder)) as store:
         suite = store.find(SUITE)
     lines = (folder / "loop.out").read_text(encoding="utf-8").splitlines()
     told = [tuple(words[:2]) for line in lines if (words := line.split())[2:] == ["0"]]
@@ -213,8 +235,22 @@ async def _evaluations(archive: RemoteArchive, run: str) -> list[ArchivedEvaluat
     return found
 
 
+async def devices_of(folder: Path) -> tuple[DeviceSpec, ...]:
+    """Return the evaluator's devices."""
+    evaluator = RemoteEvaluator(_address(folder, "evaluator"))
+    try:
+        return (await evaluator.capabilities()).devices
+    finally:
+        await evaluator.close()
+
+
 def _address(folder: Path, service: str) -> str:
     return f"unix:{folder}/{service}"
+
+
+def _suites(folder: Path) -> SuiteStore:
+    """Open the suites where `kfoundry suite` looks for them."""
+    return SuiteStore(folder / "data" / "kernel-foundry" / "suites.db")
 
 
 def main() -> None:
@@ -224,19 +260,22 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kill-within", type=float, default=60.0, help="seconds between two kills")
+    parser.add_argument("--keep", type=Path, help="folder for the suite's data, which stay")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    out_option(parser, NAME)
-    options = parser.parse_args()
+    options = parse_for_device(parser, NAME)
     if options.work is not None:
         asyncio.run(work(options.work))
         return
-    plan = plan_of(options.tasks, options.evaluations)
-    with tempfile.TemporaryDirectory(prefix="kf-") as folder:
-        measured = asyncio.run(
-            drill(Path(folder), plan, seed=options.seed, kill_within_s=options.kill_within)
+    kind = options.device.partition(":")[0]
+    plan = plan_of(kind, options.tasks, options.evaluations)
+    with tempfile.TemporaryDirectory(prefix="kf-") as temporary:
+        folder = options.keep or Path(temporary)
+        (folder / "data" / "kernel-foundry").mkdir(parents=True, exist_ok=True)
+        devices, measured = asyncio.run(
+            drill(folder, plan, seed=options.seed, kill_within_s=options.kill_within)
         )
     print(json.dumps(measured, indent=1), flush=True)
-    write_host_result(options.out, NAME, measured)
+    write_result(options.out, NAME, devices[0], measured)
 
 
 if __name__ == "__main__":
