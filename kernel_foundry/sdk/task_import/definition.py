@@ -5,6 +5,7 @@ Workloads and the task file's text are in `flashinfer.py`.
 
 import ast
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,6 +23,7 @@ from kernel_foundry.shown_value import shown
 _MOST_NAMES: Final = 64
 _LONGEST_EXPRESSION: Final = 300
 _LARGEST: Final = 1 << 40
+_WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,13}")
 _FLOATS: Final = ("float64", "float32", "float16", "bfloat16")
 _NARROW_FLOATS: Final = ("float8_e4m3fn", "float8_e5m2")
 _INTEGERS: Final = {"int8": 128, "int16": 1024, "int32": 1024, "int64": 1024, "bool": 2}
@@ -176,11 +178,21 @@ def _written(node: ast.expr, axes: Mapping[str, str]) -> str:
 
 
 def _tensor(name: str, spec: Mapping[str, Any], axes: Mapping[str, str]) -> DefinitionTensor:
-    shape, dtype = spec.get("shape"), spec.get("dtype")
-    if shape is None:
+    listed, dtype = spec.get("shape"), spec.get("dtype")
+    if listed is None:
         return DefinitionTensor(shape=None, dtype=str(dtype)[:100])
-    if not isinstance(shape, list) or not all(isinstance(s, str) and s in axes for s in shape):
-        raise NotRepresentableError(f"inputs.{name}: a shape of other than axes: {shown(shape)}")
-    if math.prod(int(axes[s]) for s in shape if axes[s].isdigit()) > _LARGEST:
+    shape = [_size(each, axes) for each in listed] if isinstance(listed, list) else [None]
+    sizes = tuple(size for size in shape if size is not None)
+    if len(sizes) < len(shape):
+        what = "a shape of other than axes and whole numbers"
+        raise NotRepresentableError(f"inputs.{name}: {what}: {shown(listed)}")
+    if math.prod(int(size) for size in sizes if size.isdigit()) > _LARGEST:
         raise NotRepresentableError(f"inputs.{name}: more than 2^40 elements")
-    return DefinitionTensor(shape=tuple(axes[s] for s in shape), dtype=str(dtype)[:100])
+    return DefinitionTensor(shape=sizes, dtype=str(dtype)[:100])
+
+
+def _size(stated: object, axes: Mapping[str, str]) -> str | None:
+    """An axis, or a whole number in digits, as an expression of sizes; None for anything else."""
+    if not isinstance(stated, str):
+        return None
+    return str(int(stated)) if _WHOLE_NUMBER.fullmatch(stated) else axes.get(stated)

@@ -113,6 +113,25 @@ def test_inputs_may_be_called_as_the_reference_is(tmp_path: Path) -> None:
     module.close()
 
 
+def test_a_shape_may_hold_whole_numbers(tmp_path: Path) -> None:
+    inputs = {
+        "x": {"shape": ["rows", "1"], "dtype": "float32"},
+        "y": {"shape": ["heads", "03", "rows"], "dtype": "float32"},
+    }
+    definition = {
+        **DEFINITION,
+        "reference": "def run(x, y):\n    return x.squeeze(1) + y.sum((0, 1))\n",
+        "inputs": inputs,
+        "custom_inputs_entrypoint": "",
+    }
+    imported(tmp_path, _pack(definition, [{"axes": {"rows": 4}}]))
+    task = read_task(tmp_path / "out/gather_columns.py")
+    module = TaskModule(task, task.workloads[0], torch.device("cpu"))
+    x, y = module.input_values(seed=1)
+    assert (x.shape, y.shape) == ((4, 1), (3, 3, 4))
+    module.close()
+
+
 def test_scalars_that_differ_are_workloads_of_one_task(tmp_path: Path) -> None:
     reference = REFERENCE.replace('    assert axes_and_scalars["scale"] == 0.5\n', "")
     other = _workload(4, scale={"type": "scalar", "value": 2})
@@ -194,6 +213,11 @@ def test_workloads_that_need_stored_data_are_named(tmp_path: Path) -> None:
         ("axes", {f"a{i}": {"type": "var"} for i in range(100)}, "at most 64"),
         ("inputs", {"x": {"shape": ["nothing"], "dtype": "float32"}}, "other than axes"),
         ("inputs", {"x": {"shape": ["heads"] * 30, "dtype": "float32"}}, "2^40"),
+        ("inputs", {"x": {"shape": [str(1 << 41)], "dtype": "float32"}}, "2^40"),
+        ("inputs", {"x": {"shape": ["9" * 5000], "dtype": "float32"}}, "other than axes"),
+        ("inputs", {"x": {"shape": ["-1"], "dtype": "float32"}}, "other than axes"),
+        ("inputs", {"x": {"shape": ["\u0663"], "dtype": "float32"}}, "other than axes"),
+        ("inputs", {"x": {"shape": [1.5], "dtype": "float32"}}, "other than axes"),
         ("inputs", {"x": {"shape": ["heads"], "dtype": "float4_e2m1"}}, "dtype"),
         ("inputs", {}, "no inputs"),
         ("outputs", {'y"]': {}}, "not a plain name"),
