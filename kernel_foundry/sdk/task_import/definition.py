@@ -95,8 +95,10 @@ def read_definition(content: Any) -> Definition:
     if function_of(tree, "run") is None:
         raise NotRepresentableError("its reference has no function `run`")
     bound = bound_names(tree)
-    if {"Model", "get_inputs"} & bound:
-        raise NotRepresentableError("its reference has a Model or a get_inputs of its own")
+    if "Model" in bound:
+        raise NotRepresentableError("its reference has a Model of its own")
+    if "get_inputs" in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+        raise NotRepresentableError("its reference uses a get_inputs of its own")
     entry_point = content.get("custom_inputs_entrypoint") or ""
     if entry_point and function_of(tree, check_identifier(entry_point, "entry point")) is None:
         raise NotRepresentableError(f"its reference has no function {entry_point}")

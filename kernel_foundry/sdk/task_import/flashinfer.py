@@ -230,15 +230,18 @@ def _text(definition: Definition, group: SettingGroup) -> str:
     scalars = [
         f'"{key.split()[1]}": {text}' for key, text in given.items() if key.startswith("scalar ")
     ]
-    call = (
-        f"{definition.entry_point}({{{', '.join([*axes, *scalars])}}}, torch.get_default_device())"
-    )
+    entry, alias = definition.entry_point, ""
+    if entry == "get_inputs":  # ours has this name, too
+        taken = bound_names(parsed(definition.reference, "reference")) | set(names.values())
+        entry = free_names(["suite_get_inputs"], taken)["suite_get_inputs"]
+        alias = f"{entry} = get_inputs\n\n"
+    call = f"{entry}({{{', '.join([*axes, *scalars])}}}, torch.get_default_device())"
     custom = f"    made = {call}\n" if "custom" in group.constants.values() else ""
     arguments = ", ".join(_parameters(definition))
     values = "".join(f"        {text},\n" for text in made)
     outputs = ", ".join(f'result["{name}"]' for name in definition.outputs)
     added = f"""
-import torch
+{alias}import torch
 from torch import nn
 
 

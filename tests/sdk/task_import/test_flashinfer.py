@@ -80,6 +80,20 @@ def test_a_pack_becomes_a_task(tmp_path: Path) -> None:
     module.close()
 
 
+@pytest.mark.parametrize("taken", ["", "suite_get_inputs = None\n"])
+def test_the_function_of_custom_inputs_may_be_called_as_ours(tmp_path: Path, taken: str) -> None:
+    definition = {
+        **DEFINITION,
+        "reference": taken + REFERENCE.replace("def make(", "def get_inputs("),
+        "custom_inputs_entrypoint": "get_inputs",
+    }
+    assert reasons(imported(tmp_path, _pack(definition, [_workload(4)]))) == {}
+    task = read_task(tmp_path / "out/gather_columns.py")
+    module = TaskModule(task, task.workloads[0], torch.device("cpu"))
+    assert sorted(module.input_values(seed=1)[1].tolist()) == list(range(7))
+    module.close()
+
+
 def test_a_trace_folder_becomes_tasks(tmp_path: Path) -> None:
     lines = [{"definition": "g", "workload": _workload(rows)} for rows in (4, 5)]
     files = {
@@ -221,6 +235,8 @@ def test_workloads_that_need_stored_data_are_named(tmp_path: Path) -> None:
         ("inputs", {"x": {"shape": ["heads"], "dtype": "float4_e2m1"}}, "dtype"),
         ("inputs", {}, "no inputs"),
         ("outputs", {'y"]': {}}, "not a plain name"),
+        ("reference", REFERENCE + "\n\ndef get_inputs():\n    return get_inputs()\n", "get_inputs"),
+        ("reference", REFERENCE + "\n\nclass Model:\n    pass\n", "Model of its own"),
         ("custom_inputs_entrypoint", "os.system", "not a plain name"),
         ("custom_inputs_entrypoint", "nothing", "no function nothing"),
     ],
