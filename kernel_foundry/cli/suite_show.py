@@ -50,8 +50,9 @@ def show_command(name: str, as_json: bool, **targets: Any) -> int:
     """Show a suite in the field's numbers, and each of its runs.
 
     fast_p is KernelBench's: the share of all tasks that are correct and more than p times faster.
-    Geometric mean and median are over solved tasks. Intervals of 95 % are over tasks. Tasks that a
-    trivial answer passes are not counted; those that were refused or failed count as not solved.
+    win@p is the same share of all workloads, shown where tasks have several. Geometric mean and
+    median are over solved tasks. Intervals of 95 % are over tasks. Tasks that a trivial answer
+    passes are not counted; those that were refused or failed count as not solved.
 
     \b
     kfoundry suite show monday
@@ -149,6 +150,11 @@ def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
         for at, p in enumerate(THRESHOLDS):
             shares = [share_text(b.fast[at].share) for b in summary.baselines]
             table.add_row(f"fast_{p:g}", *shares)
+        if summary.workloads > summary.tasks:  # else win@p is fast_p
+            for at, p in enumerate(THRESHOLDS):
+                table.add_row(
+                    f"win@{p:g}", *(share_text(b.win[at].share) for b in summary.baselines)
+                )
         console.print(table)
     print_text(
         f"effective bits {number_text(summary.effective_bits)}, device time in own kernels"

@@ -14,6 +14,7 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.fitness import ranked_speedup
 from kernel_foundry.domain.request import Proposal, ProposalRequest
+from kernel_foundry.domain.task import Workload
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.plan.candidate_text import render
@@ -250,7 +251,8 @@ def test_the_report_of_a_suite_is_the_page_without_a_server(
     with closing(SuiteStore(data / "suites.db")) as store:
         suite = store.find("small")
     entry = suite.entries[0]
-    entry.task = replace(entry.task, name="<img src=x onerror=alert(2)>")
+    two = (*entry.task.workloads, Workload(name="large"))
+    entry.task = replace(entry.task, name="<img src=x onerror=alert(2)>", workloads=two)
     entry.progress = replace(entry.progress, reason="</script><script>alert(1)</script>")
     results = [EntryResult(entry=entry) for entry in suite.entries]
     path = tmp_path / "reports" / "suite.html"
@@ -258,6 +260,8 @@ def test_the_report_of_a_suite_is_the_page_without_a_server(
     window.open(path.as_uri())
     window.wait("return document.querySelector('main h1')")
     assert "0 % (0–" in window.text()
+    assert "Shares of 4 workloads" in window.text()
+    assert "win@1.5" in window.text()
     assert {entry.task.name, "t1", "t2"} <= set(window.texts("section:last-of-type td:first-child"))
     assert entry.progress.reason in window.text()
     assert not window.texts("main img, main script, svg.reached")

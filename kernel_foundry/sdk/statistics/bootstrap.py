@@ -59,7 +59,7 @@ def estimate(value: float, resampled: np.ndarray) -> Estimate:
     return Estimate(value=value, low=float(low), high=float(high))
 
 
-def share(hits: float, count: int) -> Estimate:
+def share(hits: float, count: float) -> Estimate:
     """Return the share `hits / count` with Wilson's interval, which holds at 0 and 1 too.
 
     Hits may be sums of shares, as of a task's repeats: the interval is wider than need be then.

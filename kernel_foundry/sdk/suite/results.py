@@ -60,6 +60,16 @@ class EntryResult:
             return None
         return MeasuredSpeedup(value=value, low=interval[0], high=interval[1])
 
+    def speedups(self, baseline: str) -> tuple[float | None, ...]:
+        """Return the speed-up over a baseline, or `FASTEST`, on each timed workload of the task.
+
+        None where there is no winner or no such baseline.
+        """
+        name = "" if baseline == FASTEST else baseline
+        judged = () if self.verdict is None else self.verdict.workloads
+        found = {w.workload: speedup_of((w,), name) for w in judged}
+        return tuple(found.get(w.name) for w in self.entry.task.workloads if not w.held_out)
+
     @property
     def effective_bits(self) -> float | None:
         """Of the winner's least exact workload; None where none was audited."""

@@ -16,12 +16,13 @@ from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS, fast_p
 from kernel_foundry.sdk.suite.numbers.speedup_change import mean_speedup
 from kernel_foundry.sdk.suite.numbers.typical_speedup import geometric_mean, median
+from kernel_foundry.sdk.suite.numbers.win import win
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FastShare:
-    """fast_p for one p."""
+class ShareAbove:
+    """fast_p or win@p for one p."""
 
     p: float
     share: Estimate
@@ -33,7 +34,10 @@ class BaselineNumbers:
 
     baseline: str
     """Its name, or `results.FASTEST`."""
-    fast: tuple[FastShare, ...]
+    fast: tuple[ShareAbove, ...]
+    """fast_p, of tasks."""
+    win: tuple[ShareAbove, ...]
+    """win@p, of workloads."""
     geometric_mean: Estimate | None
     """Over the tasks that were solved; None where none was."""
     median: Estimate | None
@@ -46,6 +50,8 @@ class SuiteSummary:
 
     tasks: int
     """That ended and are not degenerate: what the shares are of."""
+    workloads: int
+    """Of these tasks, timed ones."""
     unfinished: tuple[str, ...]
     """Tasks with runs that have not ended; nothing of them is counted."""
     degenerate: tuple[str, ...]
@@ -97,6 +103,7 @@ def summary_of(results: Sequence[EntryResult]) -> SuiteSummary:
     ended = by_task(results).items()
     return SuiteSummary(
         tasks=len(tasks),
+        workloads=sum(len(task[0].speedups(FASTEST)) for task in tasks),
         unfinished=tuple(n for n, of in ended if not all(r.entry.has_ended for r in of)),
         degenerate=tuple(n for n, of in ended if any(r.is_degenerate for r in of)),
         refused=sum(r.entry.state is EntryState.REFUSED for r in runs),
@@ -121,12 +128,14 @@ def _correctness(tasks: Sequence[Sequence[EntryResult]]) -> Estimate | None:
 def _over(tasks: Sequence[Sequence[EntryResult]], baseline: str) -> BaselineNumbers:
     measured = [[r.speedup(baseline) for r in task] for task in tasks]
     speedups = [[None if m is None else m.value for m in task] for task in measured]
+    on_workloads = [[r.speedups(baseline) for r in task] for task in tasks]
     solved = [of for of in ([m for m in task if m is not None] for task in measured) if of]
     # Of one task there is nothing to draw over: the interval is that of its own measurements.
     alone = mean_speedup(solved[0]) if len(solved) == 1 else None
     return BaselineNumbers(
         baseline=baseline,
-        fast=tuple(FastShare(p=p, share=fast_p(speedups, p)) for p in THRESHOLDS),
+        fast=tuple(ShareAbove(p=p, share=fast_p(speedups, p)) for p in THRESHOLDS),
+        win=tuple(ShareAbove(p=p, share=win(on_workloads, p)) for p in THRESHOLDS),
         geometric_mean=alone or geometric_mean(speedups),
         median=alone or median(speedups),
     )

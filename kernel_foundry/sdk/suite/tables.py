@@ -7,6 +7,7 @@ from typing import Any
 
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.sdk.suite.entry import EntryState
+from kernel_foundry.sdk.suite.numbers.fast_p import hits
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import summary_of
@@ -34,6 +35,7 @@ def row_of(result: EntryResult) -> dict[str, Any]:
         row[f"speedup_{baseline}_high"] = found and found.high
     return {
         **row,
+        "win_1": hits(result.speedups(FASTEST), 1.0),
         "effective_bits": result.effective_bits,
         "own_share": result.own_share,
         "evaluations": progress.evaluations,

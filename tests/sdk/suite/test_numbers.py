@@ -16,6 +16,7 @@ from kernel_foundry.sdk.suite.numbers.speedup_change import (
     t95,
 )
 from kernel_foundry.sdk.suite.numbers.typical_speedup import geometric_mean, median
+from kernel_foundry.sdk.suite.numbers.win import win
 
 SPEEDUPS = st.floats(0.05, 20.0)
 RUNS = st.lists(st.none() | SPEEDUPS, min_size=1, max_size=3)
@@ -40,6 +41,30 @@ def test_fast_p_falls_with_p_and_a_task_that_is_not_solved_lowers_it(
     values = [fast_p(tasks, p).value for p in THRESHOLDS]
     assert values == sorted(values, reverse=True)
     assert fast_p([*tasks, [None]], 0.0).value <= values[0]
+
+
+@given(ONCE)
+def test_win_is_fast_p_of_tasks_with_one_workload(speedups: list[float | None]) -> None:
+    for p in THRESHOLDS:
+        found, of_tasks = win([[[one]] for one in speedups], p), fast_p([[x] for x in speedups], p)
+        bounds = (of_tasks.value, of_tasks.low, of_tasks.high)
+        assert (found.value, found.low, found.high) == pytest.approx(bounds)
+
+
+@given(st.lists(st.lists(st.none() | SPEEDUPS, min_size=1, max_size=5), min_size=1, max_size=9))
+def test_win_is_a_share_of_all_workloads(tasks: list[list[float | None]]) -> None:
+    every = np.array([one or 0.0 for workloads in tasks for one in workloads])
+    for p in THRESHOLDS:
+        found = win([[workloads] for workloads in tasks], p)
+        assert found.value == pytest.approx(np.mean(every > p))
+        assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_workloads_of_one_task_are_one_draw() -> None:
+    alone, many = win([[[2.0]]], 1.0), win([[[2.0] * 48]], 1.0)
+    assert (many.low, many.high) == pytest.approx((alone.low, alone.high))
+    repeated = win([[[2.0, 0.5], [None, None]], [[2.0, 2.0], [2.0, 2.0]]], 1.0)
+    assert repeated.value == pytest.approx((0.5 + 0.0 + 2.0) / 4)
 
 
 @settings(max_examples=25)  # each resamples some thousand times

@@ -11,7 +11,7 @@ import pytest
 
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.plain import to_json
-from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.sdk.suite.comparison import Change, compare
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
@@ -60,6 +60,18 @@ def slower(result: EntryResult, factor: float) -> EntryResult:
     return replace(result, winner=elite)
 
 
+def on_two_workloads(result: EntryResult, factor: float) -> EntryResult:
+    """Return the same run of a task with a second workload, on which `factor` times as slow."""
+    assert result.winner is not None
+    (one,) = result.winner.evaluation.workloads
+    (other,) = slower(result, factor).verdict.workloads  # type: ignore[union-attr]
+    verdict = replace(result.winner.evaluation, workloads=(one, replace(other, workload="large")))
+    task = result.entry.task
+    task = replace(task, workloads=(*task.workloads, Workload(name="large")))
+    entry = replace(result.entry, task=task)
+    return replace(result, entry=entry, winner=replace(result.winner, evaluation=verdict))
+
+
 def test_every_winner_is_counted(ended: tuple[Suite, tuple[EntryResult, ...]]) -> None:
     suite, results = ended
     found = summary_of(results)
@@ -70,6 +82,22 @@ def test_every_winner_is_counted(ended: tuple[Suite, tuple[EntryResult, ...]]) -
     assert found.evaluations == sum(e.progress.evaluations for e in suite.entries)
     assert found.own_share is not None
     assert found.own_share.value == 1.0
+
+
+def test_workloads_are_counted_beside_tasks(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    _, results = ended
+    first = results[0].speedup(FASTEST)
+    assert first is not None
+    half_won = on_two_workloads(slower(results[0], first.value / 1.4), 2.0)  # 1.4 and 0.7
+    lost = unsolved(on_two_workloads(results[1], 1.0))
+    found = summary_of([half_won, lost])
+    assert (found.tasks, found.workloads) == (2, 4)
+    wins = {one.p: one.share.value for one in found.baselines[0].win}
+    assert wins == {0.0: 0.5, 0.5: 0.5, 0.8: 0.25, 1.0: 0.25, 1.5: 0.0, 2.0: 0.0}
+    rows = list(csv.DictReader(io.StringIO(csv_text([half_won, lost]))))
+    assert [row["win_1"] for row in rows] == ["0.5", "0.0"]
 
 
 def test_what_did_not_end_or_says_little_is_apart(

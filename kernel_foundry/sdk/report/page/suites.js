@@ -68,11 +68,22 @@ function numbers(summary, seconds) {
   return [
     el("p", {}, `${share(summary.correctness)} of ${counted(summary.tasks, "task")} solved; ${counted(summary.evaluations, "evaluation")}, ${dollars(summary.cost_usd)}, ${(seconds / 3600).toFixed(1)} h.`),
     summary.baselines.length ? table("Speed-ups over each baseline", heads, summary.baselines.map((one) => [
-      one.baseline === "fastest" ? "fastest baseline" : one.baseline, ratio(one.geometric_mean), ratio(one.median), ...one.fast.map((fast) => share(fast.share))])) : null,
-    el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster (KernelBench). Means and medians are over solved tasks. Intervals of 95 % are over tasks."),
+      baselineName(one), ratio(one.geometric_mean), ratio(one.median), ...one.fast.map((fast) => share(fast.share))])) : null,
+    summary.workloads > summary.tasks ? wins(summary) : null,
+    el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster (KernelBench); win@p: the same of all workloads (FlashInfer-Bench). Means and medians are over solved tasks. Intervals of 95 % are over tasks."),
     el("p", { class: "soft" }, `Precision of the winners, median: ${bits}. Device time in own kernels: ${share(summary.own_share)}. Runs refused: ${summary.refused}, failed: ${summary.failed}; winners not fully trusted: ${summary.suspect}.`),
     summary.degenerate.length ? el("p", { class: "soft" }, `A trivial answer passes these tasks, which are not counted: ${summary.degenerate.join(", ")}.`) : null,
   ];
+}
+
+/** Shares of workloads, which say more than fast_p where tasks have several. */
+function wins(summary) {
+  const heads = ["Over", ...(summary.baselines[0]?.win ?? []).map((one) => ({ name: `win@${one.p}`, kind: "number" }))];
+  return table(`Shares of ${counted(summary.workloads, "workload")}`, heads, summary.baselines.map((one) => [baselineName(one), ...one.win.map((of) => share(of.share))]));
+}
+
+function baselineName(one) {
+  return one.baseline === "fastest" ? "fastest baseline" : one.baseline;
 }
 
 function distribution(suite) {
