@@ -2,7 +2,8 @@
 
 In a folder files are called like their task (`relu.py`, `relu.json`), as in KernelBench's runs
 (`level_1_problem_19_sample_0_kernel.py`), or begin with the task's number (`level1_19_ReLU.py`,
-`19_ReLU.py`). In JSON Lines each line has `level_id`, `task_id` and `custom_code` (CUDA-L1).
+`19_ReLU.py`). In JSON Lines, `.jsonl` or `.json`, each line has `level_id`, `task_id` and
+`custom_code` (CUDA-L1).
 """
 
 import re
@@ -66,8 +67,11 @@ def _number(name: str) -> tuple[int, int] | None:
 
 
 def _of_files(files: SuiteFiles) -> Iterator[PublishedKernel]:
+    lines = files.json_lines(_CODE)
     for ending in FOREIGN_ENDINGS:
         for path in files.ending(ending):
+            if path in lines:
+                continue
             read = solution_of if ending == ".json" else python_of
             name = PurePosixPath(path).stem
             try:
@@ -79,20 +83,25 @@ def _of_files(files: SuiteFiles) -> Iterator[PublishedKernel]:
 
 
 def _of_lines(files: SuiteFiles) -> Iterator[PublishedKernel]:
-    for path in files.ending(".jsonl"):
-        for number, line in files.lines(path):
-            place = f"{path}, line {number}"
-            name = ""
-            try:
-                record = plain_json(line, "the line")
-                fields = record if isinstance(record, dict) else {}
-                level, task, code = (fields.get(key) for key in ("level_id", "task_id", _CODE))
-                name = f"level{level}_{task}" if _is_name(level, task) else ""
-                source = python_of(code if isinstance(code, str) else "", place)
-            except (NotRepresentableError, InvalidArgumentError) as error:
-                yield PublishedKernel(place=place, name=name, source=None, reason=str(error))
-            else:
-                yield PublishedKernel(place=place, name=name, source=source)
+    for path in files.json_lines(_CODE):
+        try:
+            yield from (_of_line(path, number, line) for number, line in files.lines(path))
+        except NotRepresentableError as error:
+            yield PublishedKernel(place=path, name="", source=None, reason=str(error))
+
+
+def _of_line(path: str, number: int, line: str) -> PublishedKernel:
+    place = f"{path}, line {number}"
+    name = ""
+    try:
+        record = plain_json(line, "the line")
+        fields = record if isinstance(record, dict) else {}
+        level, task, code = (fields.get(key) for key in ("level_id", "task_id", _CODE))
+        name = f"level{level}_{task}" if _is_name(level, task) else ""
+        source = python_of(code if isinstance(code, str) else "", place)
+    except (NotRepresentableError, InvalidArgumentError) as error:
+        return PublishedKernel(place=place, name=name, source=None, reason=str(error))
+    return PublishedKernel(place=place, name=name, source=source)
 
 
 def _is_name(*parts: object) -> bool:

@@ -1,4 +1,7 @@
-"""CUDA-L1: KernelBench's tasks as JSON Lines, the reference's text in a field."""
+"""CUDA-L1: KernelBench's tasks as JSON Lines, the reference's text in a field.
+
+The project calls such files `.json`; `.jsonl` is read as well.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,23 +16,16 @@ _REFERENCE = "ref_code"
 
 def is_cuda_l1(files: SuiteFiles) -> bool:
     """Return whether a file of JSON Lines has the field of references in its first line."""
-    return any(_begins_with_reference(files, path) for path in files.ending(".jsonl"))
+    return any(files.begins_with(path, _REFERENCE) for path in files.json_lines(_REFERENCE))
 
 
 def read_cuda_l1(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return an entry for each line of each file of JSON Lines."""
-    for path in files.ending(".jsonl"):
+    for path in files.json_lines(_REFERENCE):
         try:
             yield from (_entry(path, number, line) for number, line in files.lines(path))
         except NotRepresentableError as error:
             yield ImportEntry(source=path, name=path, reason=str(error))
-
-
-def _begins_with_reference(files: SuiteFiles, path: str) -> bool:
-    try:
-        return any(_REFERENCE in line for _, line in [next(files.lines(path), (0, ""))])
-    except NotRepresentableError:
-        return False
 
 
 def _entry(path: str, number: int, line: str) -> ImportEntry:

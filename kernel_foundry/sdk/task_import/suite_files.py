@@ -103,6 +103,23 @@ class SuiteFiles:
             )
         yield from found
 
+    def json_lines(self, field: str) -> tuple[str, ...]:
+        """Return the paths of all files of JSON Lines, some of which are called `.json`.
+
+        Those are told from other JSON by their first line: an object that has `field`.
+        """
+        others = [path for path in self.ending(".json") if self.begins_with(path, field)]
+        return (*self.ending(".jsonl"), *others)
+
+    def begins_with(self, path: str, field: str) -> bool:
+        """Return whether the first line of a file that is not blank is an object with `field`."""
+        try:
+            line, *_ = self._head(path, _LONGEST_LINE).lstrip().split(b"\n", 1)
+            record = plain_json(line.decode("utf-8-sig"), path)
+        except (UnicodeDecodeError, NotRepresentableError):
+            return False
+        return isinstance(record, dict) and field in record
+
     def beside(self, path: str, other: str) -> str:
         """Return the path of `other`, as a file at `path` calls it, relative to the folder.
 
@@ -138,6 +155,13 @@ class SuiteFiles:
         return frozenset(self.paths)
 
     def _bytes(self, path: str, most: int) -> bytes:
+        content = self._head(path, most + 1)
+        if len(content) > most:
+            raise NotRepresentableError(f"{shown(path)}: larger than {most} bytes")
+        return content
+
+    def _head(self, path: str, most: int) -> bytes:
+        """Return the first bytes of a file, `most` at most."""
         inside = self.beside("", path)
         whole = self.root / inside
         try:
@@ -151,10 +175,7 @@ class SuiteFiles:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise NotRepresentableError(f"{shown(path)}: no plain file")
-            content = file.read(most + 1)
-        if len(content) > most:
-            raise NotRepresentableError(f"{shown(path)}: larger than {most} bytes")
-        return content
+            return file.read(most)
 
 
 def plain_json(text: str, where: str) -> Any:

@@ -188,3 +188,23 @@ def test_numbers_of_thousands_of_digits_are_names_like_others(tmp_path: Path) ->
     published = read_published(tmp_path)
     assert kernel_for("level1_19_ReLU", published) is None
     assert kernel_for(f"level{'1' * 5000}_19", published) is published[0]
+
+
+def test_json_lines_may_be_called_json(tmp_path: Path) -> None:
+    """As CUDA-L1's are; a solution on one line is none of them."""
+    lines = [
+        {"level_id": 1, "task_id": 19, "custom_code": _KERNEL},
+        {"level_id": 1, "task_id": 20, "custom_code": None},
+    ]
+    (tmp_path / "h100.json").write_text("\n" + "\n".join(map(json.dumps, lines)))
+    spec = {"language": "python", "entry_point": "main.py::run"}
+    sources = [{"path": "main.py", "content": "custom_code = 1"}]
+    (tmp_path / "softmax.json").write_text(json.dumps({"spec": spec, "sources": sources}))
+    (tmp_path / "wrong.jsonl").write_bytes(b"\xff\n")
+    found = {kernel.place: kernel for kernel in read_published(tmp_path)}
+    assert set(found) == {"h100.json, line 2", "h100.json, line 3", "softmax.json", "wrong.jsonl"}
+    assert kernel_for("level1_19_ReLU", found.values()) is found["h100.json, line 2"]
+    assert kernel_for("softmax", found.values()) is found["softmax.json"]
+    assert found["softmax.json"].source is not None
+    assert "neither a class ModelNew" in found["h100.json, line 3"].reason
+    assert "UTF-8" in found["wrong.jsonl"].reason

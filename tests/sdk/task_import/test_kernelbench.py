@@ -65,20 +65,22 @@ def test_a_task_file_that_was_edited_is_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "out/relu.py").read_text() == "mine"
 
 
-def test_lines_with_a_reference_become_task_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["h100.jsonl", "optimized_cuda_code/h100.json"])
+def test_lines_with_a_reference_become_task_files(tmp_path: Path, file: str) -> None:
     lines = [
         json.dumps({"level_id": 1, "task_id": 19, "ref_code": TASK, "custom_code": "x"}),
         json.dumps({"level_id": 2, "task_id": 3, "ref_code": "x = 1"}),
         json.dumps({"level_id": 2, "task_id": 4}),
         "{",
     ]
-    suite = imported(tmp_path, {"h100.jsonl": "\n".join(lines)})
+    other = {"log.json": '{\n  "ref_code": ""\n}', "code.json": json.dumps({"code": "ref_code"})}
+    suite = imported(tmp_path, {file: "\n".join(lines), **other})
     assert suite.format == "cuda-l1"
     assert [done.task for done in suite.imported] == ["level1_19"]
     assert read_task(tmp_path / "out/level1_19.py").reference == TASK
     found = reasons(suite)
-    assert list(found) == [f"h100.jsonl, line {number}" for number in (2, 3, 4)]
-    assert "no JSON" in found["h100.jsonl, line 4"]
+    assert list(found) == [f"{file}, line {number}" for number in (2, 3, 4)]
+    assert "no JSON" in found[f"{file}, line 4"]
 
 
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
