@@ -51,7 +51,10 @@ def check_reference(text: str, where: str) -> None:
 def _task_paths(files: SuiteFiles) -> list[str]:
     """Where the suite has folders of levels or categories, the files in them alone."""
     found = [path for path in files.ending(".py") if PurePosixPath(path).name != "__init__.py"]
-    parents = {path: PurePosixPath(path).parts[:-1] for path in found}
-    levels = [path for path in found if any(map(_LEVEL.fullmatch, parents[path]))]
-    categories = [path for path in found if "reference" in parents[path][:-1]]
-    return levels or categories or found
+    listed = [path for path in found if _is_listed(PurePosixPath(path).parts[:-1])]
+    return listed or found
+
+
+def _is_listed(folders: tuple[str, ...]) -> bool:
+    """Whether a file lies in a folder of a level, or of a category of references."""
+    return any(map(_LEVEL.fullmatch, folders)) or "reference" in folders[:-1]

@@ -34,6 +34,13 @@ def test_scripts_beside_levels_are_no_tasks(tmp_path: Path) -> None:
     assert suite.left_out == ()
 
 
+def test_levels_and_categories_of_one_suite_are_both_read(tmp_path: Path) -> None:
+    files = {"level0/1_a.py": TASK, "reference/activation/relu.py": TASK, "run.py": "import os\n"}
+    suite = imported(tmp_path, files)
+    assert [done.task for done in suite.imported] == ["level0_1_a", "activation_relu"]
+    assert suite.left_out == ()
+
+
 def test_a_file_without_a_model_is_named_with_its_reason(tmp_path: Path) -> None:
     files = {
         "level1/1_a.py": TASK,
