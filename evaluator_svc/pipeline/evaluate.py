@@ -29,10 +29,10 @@ from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
 from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.profile.profile_stage import ProfileStage
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
-from evaluator_svc.pipeline.tools import sanitized
+from evaluator_svc.pipeline.tools import SMALL_BYTES, sanitized
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.tools.profiler import NCU
-from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest
@@ -172,10 +172,18 @@ class CandidateEvaluation:
         if not self._request.sanitize:
             return None
         smallest = min(self._workloads, key=lambda w: w.minimal_bytes)
+        small = self._largest_of_the_small(candidate) or smallest
         with self._draft.stage("tools"):
-            sanitizers = sanitized(candidate.rerun, self._draws.of(smallest).draw)
+            draw, small_draw = self._draws.of(smallest).draw, self._draws.of(small).draw
+            sanitizers = sanitized(candidate.rerun, draw, small_draw)
         self._draft.add_checks(sanitizers.checks)
         return sanitizers.failure
+
+    def _largest_of_the_small(self, candidate: LoadedCandidate) -> WorkloadAdmission | None:
+        """The workload that initcheck watches, one that nobody named where the task's are large."""
+        bound = [w for w in self._parts.generated if w.workload in candidate.bound]
+        small = [w for w in (*self._workloads, *bound) if w.minimal_bytes <= SMALL_BYTES]
+        return max(small, key=lambda w: w.minimal_bytes, default=None)
 
     def _diagnose(self, candidate: LoadedCandidate) -> None:
         report, profile = self._draft.compile, self._draft.profile
