@@ -3,11 +3,11 @@
 Evaluator, archive and generator (recipes) are processes on UNIX sockets; the loop is a fourth. Each
 of them, and then all at once, gets SIGKILL once, in random order at random moments, and is started
 again. Afterwards what the loop was told is compared with what is stored. Tasks are small on the CPU
-and full-size on GPUs, of which all are used. With --keep the suite's data stay there:
-`XDG_DATA_HOME=FOLDER/data kfoundry suite show` tells its numbers.
+and full-size on GPUs, of which all are used. After --minutes no run begins. With --keep the
+suite's data stay there: `XDG_DATA_HOME=FOLDER/data kfoundry suite show` tells its numbers.
 
 Run: python -m benchmarks.suite_kill_drill [--device sycl] [--tasks 20] [--evaluations 3] [--seed 1]
-     [--kill-within 60] [--keep FOLDER] [--out FILE]
+     [--kill-within 60] [--minutes 60] [--keep FOLDER] [--out FILE]
 """
 
 import argparse
@@ -38,6 +38,7 @@ from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.readiness import wait_until_serving
 from kernel_foundry.sdk.loop.progress import VerdictEvent
 from kernel_foundry.sdk.services import Directory, Targets
+from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget
 from kernel_foundry.sdk.suite.progress import SuiteEvent, SuiteRunEvent
 from kernel_foundry.sdk.suite.store.store import SuiteStore
@@ -57,9 +58,13 @@ _ON_THE_CPU: Final = {
 """Of an evaluator; GPUs have its defaults, so that a suite's numbers are as for a user."""
 
 
-def plan_of(kind: str, tasks: int, evaluations: int) -> SuitePlan:
+def plan_of(
+    kind: str, tasks: int, evaluations: int, minutes: float | None, *, seed: int
+) -> SuitePlan:
     """Return a suite for all devices of `kind`, with the offline generator."""
     chosen = [task for task in TASKS if not task.is_degenerate][:tasks]
+    # Whatever the time ends, it has seen every sort of operator.
+    random.Random(seed).shuffle(chosen)
     small = kind == "sycl"
     return SuitePlan(
         name=SUITE,
@@ -69,7 +74,9 @@ def plan_of(kind: str, tasks: int, evaluations: int) -> SuitePlan:
         models=("recipes",),
         stop_at=NEVER,
         each=RunBudget(evaluations=evaluations),
-        whole=WholeBudget(),
+        whole=WholeBudget(hours=None if minutes is None else minutes / 60),
+        # Recipes read none.
+        without=("profiles",),
         limits=EvaluationLimits(timing_seconds=0.1),
     )
 
@@ -207,7 +214,7 @@ async def _compared(folder: Path, plan: SuitePlan) -> dict[str, Any]:
     stored: list[tuple[str, str]] = []
     counts: list[int] = []
     try:
-        for entry in suite.entries:
+        for entry in (e for e in suite.entries if e.state is not EntryState.WAITING):
             found = await _evaluations(archive, entry.run)
             stored += [(entry.run, one.candidate.digest) for one in found]
             counts.append(len(found))
@@ -260,6 +267,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kill-within", type=float, default=60.0, help="seconds between two kills")
+    parser.add_argument("--minutes", type=float, help="begin no run after (none)")
     parser.add_argument("--keep", type=Path, help="folder for the suite's data, which stay")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     options = parse_for_device(parser, NAME)
@@ -267,7 +275,7 @@ def main() -> None:
         asyncio.run(work(options.work))
         return
     kind = options.device.partition(":")[0]
-    plan = plan_of(kind, options.tasks, options.evaluations)
+    plan = plan_of(kind, options.tasks, options.evaluations, options.minutes, seed=options.seed)
     with tempfile.TemporaryDirectory(prefix="kf-") as temporary:
         folder = options.keep or Path(temporary)
         (folder / "data" / "kernel-foundry").mkdir(parents=True, exist_ok=True)
