@@ -17,7 +17,12 @@ from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.report.suite_report import suite_page, write_suite_report
-from kernel_foundry.sdk.statistics.estimate_text import number_text, ratio_text, share_text
+from kernel_foundry.sdk.statistics.estimate_text import (
+    number_text,
+    ratio_text,
+    score_text,
+    share_text,
+)
 from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
@@ -156,6 +161,10 @@ def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
                     f"win@{p:g}", *(share_text(b.win[at].share) for b in summary.baselines)
                 )
         console.print(table)
+    if summary.sol_score is not None:
+        print_text(
+            f"SOL score {score_text(summary.sol_score)} of {counted(summary.sol_scored, 'task')}"
+        )
     print_text(
         f"effective bits {number_text(summary.effective_bits)}, device time in own kernels"
         f" {share_text(summary.own_share)}; {counted(summary.evaluations, 'evaluation')},"

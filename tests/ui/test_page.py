@@ -262,6 +262,7 @@ def test_the_report_of_a_suite_is_the_page_without_a_server(
     assert "0 % (0–" in window.text()
     assert "Shares of 4 workloads" in window.text()
     assert "win@1.5" in window.text()
+    assert "0.00 (0.00–0.00), mean over 3 tasks" in window.text()
     assert {entry.task.name, "t1", "t2"} <= set(window.texts("section:last-of-type td:first-child"))
     assert entry.progress.reason in window.text()
     assert not window.texts("main img, main script, svg.reached")

@@ -28,6 +28,11 @@ def number_text(found: Estimate | None) -> str:
     return "–" if found is None else f"{found.value:.1f} ({found.low:.1f}–{found.high:.1f})"
 
 
+def score_text(found: Estimate | None) -> str:
+    """Return a number from 0 to 1 with its interval: "0.71 (0.66–0.77)"."""
+    return "–" if found is None else f"{found.value:.2f} ({found.low:.2f}–{found.high:.2f})"
+
+
 def noise_text(found: Estimate | None, same: float) -> str:
     """Return whether an interval leaves room for `same`, the value of no change."""
     if found is None:

@@ -4,11 +4,18 @@ from dataclasses import dataclass
 
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.check import Trust
-from kernel_foundry.domain.evaluation import Evaluation, speedup_interval_of, speedup_of
+from kernel_foundry.domain.evaluation import (
+    Evaluation,
+    WorkloadResult,
+    speedup_interval_of,
+    speedup_of,
+)
+from kernel_foundry.domain.speedup import fastest
 from kernel_foundry.errors import RunNotFoundError
 from kernel_foundry.ports import Archive
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
+from kernel_foundry.sdk.suite.numbers.sol_score import sol_score
 from kernel_foundry.sdk.suite.numbers.speedup_change import MeasuredSpeedup
 from kernel_foundry.sdk.suite.suite import Suite
 
@@ -71,6 +78,20 @@ class EntryResult:
         return tuple(found.get(w.name) for w in self.entry.task.workloads if not w.held_out)
 
     @property
+    def sol_score(self) -> float | None:
+        """Weighted mean of the SOL scores on its timed workloads, from 0 to 1; 0 without a winner.
+
+        None where no workload has one: its bounds are not known, or its fastest baseline is there.
+        """
+        if self.verdict is None:
+            return 0.0
+        scored = [(w.weight, _sol_score(w)) for w in self.verdict.workloads]
+        found = [(weight, score) for weight, score in scored if score is not None]
+        if not found:
+            return None
+        return sum(weight * score for weight, score in found) / sum(weight for weight, _ in found)
+
+    @property
     def effective_bits(self) -> float | None:
         """Of the winner's least exact workload; None where none was audited."""
         audit = None if self.verdict is None else self.verdict.precision
@@ -86,6 +107,16 @@ class EntryResult:
             return None
         timed = [w for w in self.verdict.workloads if w.timing]
         return min(1.0 if w.own_share is None else w.own_share for w in timed)
+
+
+def _sol_score(result: WorkloadResult) -> float | None:
+    """SOL score on one workload, over its fastest baseline."""
+    known = (result.traffic_bound_ns, result.arithmetic_estimate_ns)
+    bounds_ns = [bound for bound in known if bound is not None]
+    call, baselines = result.call_bounds_ns, [b.timing.bounds_ns for b in result.baselines]
+    if call is None or not baselines or not bounds_ns:
+        return None
+    return sol_score(call[1], fastest(baselines)[1], max(bounds_ns))
 
 
 async def results_of(archive: Archive, suite: Suite) -> tuple[EntryResult, ...]:

@@ -66,6 +66,10 @@ class SuiteSummary:
     """Share of tasks with a correct kernel; None without any task."""
     baselines: tuple[BaselineNumbers, ...]
     """The fastest one of each workload first."""
+    sol_score: Estimate | None
+    """Mean SOL score, from 0 to 1; None where no task has one."""
+    sol_scored: int
+    """Tasks that have one."""
     effective_bits: Estimate | None
     """Median over solved tasks; None where none was audited."""
     own_share: Estimate | None
@@ -99,6 +103,7 @@ def summary_of(results: Sequence[EntryResult]) -> SuiteSummary:
     tasks = list(counted(results).values())
     runs = [result for task in tasks for result in task]
     names = dict.fromkeys(name for result in runs for name in result.baselines)
+    scores = [score for score in map(_sol_score, tasks) if score is not None]
     progress = [result.entry.progress for result in results]
     ended = by_task(results).items()
     return SuiteSummary(
@@ -111,6 +116,8 @@ def summary_of(results: Sequence[EntryResult]) -> SuiteSummary:
         suspect=sum(r.verdict is not None and r.verdict.trust is not Trust.FULL for r in runs),
         correctness=_correctness(tasks),
         baselines=tuple(_over(tasks, name) for name in (FASTEST, *names)) if tasks else (),
+        sol_score=_mean(scores),
+        sol_scored=len(scores),
         effective_bits=_median([r.effective_bits for r in runs]),
         own_share=_mean([r.own_share for r in runs]),
         cost_usd=sum(p.cost_usd for p in progress),
@@ -123,6 +130,12 @@ def summary_of(results: Sequence[EntryResult]) -> SuiteSummary:
 def _correctness(tasks: Sequence[Sequence[EntryResult]]) -> Estimate | None:
     solved = [[1.0 if r.verdict else None for r in task] for task in tasks]
     return fast_p(solved, 0.0) if solved else None
+
+
+def _sol_score(task: Sequence[EntryResult]) -> float | None:
+    """Mean over a task's runs, those that have one."""
+    found = [score for score in (r.sol_score for r in task) if score is not None]
+    return sum(found) / len(found) if found else None
 
 
 def _over(tasks: Sequence[Sequence[EntryResult]], baseline: str) -> BaselineNumbers:

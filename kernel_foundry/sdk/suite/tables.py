@@ -36,6 +36,7 @@ def row_of(result: EntryResult) -> dict[str, Any]:
     return {
         **row,
         "win_1": hits(result.speedups(FASTEST), 1.0),
+        "sol_score": result.sol_score,
         "effective_bits": result.effective_bits,
         "own_share": result.own_share,
         "evaluations": progress.evaluations,

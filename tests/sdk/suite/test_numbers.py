@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernel_foundry.sdk.suite.numbers.distribution import speedup_counts
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS, fast_p, hits
+from kernel_foundry.sdk.suite.numbers.sol_score import sol_score
 from kernel_foundry.sdk.suite.numbers.speedup_change import (
     MeasuredSpeedup,
     mean_speedup,
@@ -154,6 +155,26 @@ def test_each_run_is_in_one_range_and_ranges_agree_with_fast_p(values: list[floa
     for place, p in ((2, 0.5), (4, 1.0), (6, 2.0)):
         fast = sum(hits([value], p) for value in values)
         assert sum(one.count for one in counts[place:]) == fast
+
+
+@given(st.floats(1.0, 1e9), st.floats(1.01, 100.0), st.floats(0.0, 1000.0))
+def test_a_sol_score_is_half_at_the_baseline_and_one_at_the_bound(
+    bound_ns: float, slower: float, share: float
+) -> None:
+    baseline_ns = slower * bound_ns
+    assert sol_score(baseline_ns, baseline_ns, bound_ns) == pytest.approx(0.5)
+    assert sol_score(bound_ns, baseline_ns, bound_ns) == 1.0
+    found = sol_score(share * bound_ns, baseline_ns, bound_ns)
+    later = sol_score((share + 1) * bound_ns, baseline_ns, bound_ns)
+    assert found is not None
+    assert later is not None
+    assert 0.0 < later <= found <= 1.0
+    assert (found == 1.0) is (share <= 1.0)
+
+
+def test_a_sol_score_needs_a_baseline_above_the_bound() -> None:
+    assert sol_score(10.0, 20.0, 20.0) is None
+    assert sol_score(10.0, 20.0, 30.0) is None
 
 
 def test_quantiles_of_students_t() -> None:

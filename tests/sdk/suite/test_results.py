@@ -100,6 +100,41 @@ def test_workloads_are_counted_beside_tasks(
     assert [row["win_1"] for row in rows] == ["0.5", "0.0"]
 
 
+def timed(result: EntryResult, *, share: float, bound_ns: float | None) -> EntryResult:
+    """Return the run with a kernel at `share` of the way from a bound up to its baseline."""
+    assert result.winner is not None
+    (one,) = result.winner.evaluation.workloads
+    assert one.timing is not None
+    baseline_ns = one.baselines[0].timing.median_ns
+    median_ns = (bound_ns or 0.0) + share * (baseline_ns - (bound_ns or 0.0))
+    timing = replace(one.timing, median_ns=median_ns, ci95_ns=(median_ns, median_ns))
+    estimate_ns = bound_ns and bound_ns / 2
+    one = replace(one, timing=timing, traffic_bound_ns=bound_ns, arithmetic_estimate_ns=estimate_ns)
+    verdict = replace(result.winner.evaluation, workloads=(one,))
+    return replace(result, winner=replace(result.winner, evaluation=verdict))
+
+
+def test_sol_scores_are_of_tasks_that_have_a_bound(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    _, results = ended
+    assert results[0].verdict is not None
+    baseline_ns = results[0].verdict.workloads[0].baselines[0].timing.median_ns
+    suite = [
+        timed(results[0], share=1.0, bound_ns=100.0),  # as fast as the baseline
+        timed(results[1], share=0.0, bound_ns=100.0),  # at the bound
+        timed(results[2], share=1.0, bound_ns=None),
+        unsolved(results[3]),
+    ]
+    found = summary_of(suite)
+    assert found.sol_score is not None
+    assert found.sol_score.value == pytest.approx((0.5 + 1.0 + 0.0) / 3)
+    assert found.sol_scored == 3
+    assert timed(results[0], share=1.0, bound_ns=baseline_ns).sol_score is None
+    rows = list(csv.DictReader(io.StringIO(csv_text(suite))))
+    assert [row["sol_score"] for row in rows[1:]] == ["1.0", "", "0.0"]
+
+
 def test_what_did_not_end_or_says_little_is_apart(
     ended: tuple[Suite, tuple[EntryResult, ...]],
 ) -> None:

@@ -43,6 +43,7 @@ function runColumns(isLive) {
     { name: "Device", kind: "wide-only", of: (run) => run.device },
     { name: "Over fastest", kind: "number", of: (run) => run.speedup_fastest ?? null, text: (run) => gain(run, "fastest") },
     { name: "Over eager", kind: "number", of: (run) => run.speedup_eager ?? null, text: (run) => gain(run, "eager") },
+    { name: "SOL score", kind: "number wide-only", of: (run) => run.sol_score, text: (run) => run.sol_score?.toFixed(2) ?? "" },
     { name: "Bits", kind: "number wide-only", of: (run) => run.effective_bits, text: (run) => run.effective_bits?.toFixed(1) },
     { name: "Own kernels", kind: "number wide-only", of: (run) => run.own_share, text: (run) => (run.own_share === null ? "" : percent(run.own_share)) },
     { name: "Evaluations", kind: "number wide-only", of: (run) => run.evaluations },
@@ -60,6 +61,10 @@ function share(estimate) {
   return estimate ? `${percent(estimate.value)} (${(100 * estimate.low).toFixed(0)}–${(100 * estimate.high).toFixed(0)})` : "–";
 }
 
+function score(estimate) {
+  return `${estimate.value.toFixed(2)} (${estimate.low.toFixed(2)}–${estimate.high.toFixed(2)})`;
+}
+
 function numbers(summary, seconds) {
   const heads = ["Over", { name: "Geometric mean", kind: "number" }, { name: "Median", kind: "number" },
     ...(summary.baselines[0]?.fast ?? []).map((fast) => ({ name: `fast_${fast.p}`, kind: "number" }))];
@@ -72,6 +77,7 @@ function numbers(summary, seconds) {
     summary.workloads > summary.tasks ? wins(summary) : null,
     el("p", { class: "soft" }, "fast_p: share of all tasks that are correct and more than p times faster (KernelBench); win@p: the same of all workloads (FlashInfer-Bench). Means and medians are over solved tasks. Intervals of 95 % are over tasks."),
     el("p", { class: "soft" }, `Precision of the winners, median: ${bits}. Device time in own kernels: ${share(summary.own_share)}. Runs refused: ${summary.refused}, failed: ${summary.failed}; winners not fully trusted: ${summary.suspect}.`),
+    summary.sol_score ? el("p", { class: "soft" }, `SOL score (0.5: the fastest baseline, 1: the larger of traffic bound and arithmetic estimate): ${score(summary.sol_score)}, mean over ${counted(summary.sol_scored, "task")}.`) : null,
     summary.degenerate.length ? el("p", { class: "soft" }, `A trivial answer passes these tasks, which are not counted: ${summary.degenerate.join(", ")}.`) : null,
   ];
 }
