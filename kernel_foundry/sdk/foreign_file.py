@@ -23,6 +23,7 @@ from kernel_foundry.text_file import read_text_file
 
 FOREIGN_ENDINGS: Final = (".py", ".json")
 _MODEL: Final = "ModelNew"
+_REFERENCE_MODEL: Final = "Model"
 _FUNCTION: Final = "custom_kernel"
 
 
@@ -38,8 +39,14 @@ def read_foreign(path: Path) -> ForeignSource:
     return python_of(text, str(path))
 
 
-def python_of(text: str, name: str) -> ForeignSource:
-    """Return the kernel of a Python file; raises as `read_foreign`."""
+def python_of(text: str, name: str, *, takes_model: bool = False) -> ForeignSource:
+    """Return the kernel of a Python file; raises as `read_foreign`.
+
+    Args:
+        text: What the file holds.
+        name: What the file is called in an error.
+        takes_model: Whether a class `Model` is a kernel where nothing else is, as in METR's set.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -53,6 +60,8 @@ def python_of(text: str, name: str) -> ForeignSource:
         form, entry = ForeignForm.MODEL_NEW, _MODEL
     elif _FUNCTION in bound:
         form, entry = ForeignForm.CUSTOM_KERNEL, _FUNCTION
+    elif takes_model and _REFERENCE_MODEL in classes | bound:
+        form, entry = ForeignForm.MODEL_NEW, _REFERENCE_MODEL
     else:
         raise _invalid(name, f"neither a class {_MODEL} nor a function {_FUNCTION}")
     file = ForeignFile(path="kernel.py", text=text)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kernel_foundry.domain.evaluation import Timing, WorkloadResult
 from kernel_foundry.sdk.suite.results import EntryResult
 
-_NAME: Final = re.compile(r"(?:level(?P<level>[0-9]{1,9})_)?(?P<problem>[0-9]{1,9})_.*")
+_NAME: Final = re.compile(r"(?:level_?(?P<level>[0-9]{1,9})_)?(?P<problem>[0-9]{1,9})_.*")
 _NOT_TIMED: Final = -1.0
 _NS_PER_MS: Final = 1e6
 
@@ -46,7 +46,7 @@ def baseline_times(results: Iterable[EntryResult], baseline: str) -> dict[str, d
         times = [b.timing for b in timed.baselines if b.name == baseline] if timed else []
         if times:
             level = f"level{level_of(result.entry.task.name) or 1}"
-            name = re.sub(r"^level\d+_", "", result.entry.task.name)
+            name = re.sub(r"^level_?\d+_", "", result.entry.task.name)
             found.setdefault(level, {})[f"{name}.py"] = _times(times[0], result)
     return found
 

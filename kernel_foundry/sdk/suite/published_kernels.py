@@ -2,8 +2,8 @@
 
 In a folder files are called like their task (`relu.py`, `relu.json`), as in KernelBench's runs
 (`level_1_problem_19_sample_0_kernel.py`), or begin with the task's number (`level1_19_ReLU.py`,
-`19_ReLU.py`). In JSON Lines, `.jsonl` or `.json`, each line has `level_id`, `task_id` and
-`custom_code` (CUDA-L1).
+`19_ReLU.py`, METR's `level_1/task_19.py`). In JSON Lines, `.jsonl` or `.json`, each line has
+`level_id`, `task_id` and `custom_code` (CUDA-L1).
 """
 
 import re
@@ -19,8 +19,9 @@ from kernel_foundry.sdk.task_import.entry import NotRepresentableError
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
 
 _NUMBERED: Final = re.compile(
-    r"(?:level_?(?P<level>[0-9]{1,9})_)?(?:problem_)?(?P<problem>[0-9]{1,9})(?:_.*)?"
+    r"(?:level_?(?P<level>[0-9]{1,9})_)?(?:problem_|task_)?(?P<problem>[0-9]{1,9})(?:_.*)?"
 )
+_LEVEL_FOLDER: Final = re.compile(r"level_?([0-9]{1,9})")
 _CODE: Final = "custom_code"
 
 
@@ -51,19 +52,37 @@ def read_published(path: Path) -> tuple[PublishedKernel, ...]:
 
 
 def kernel_for(task: str, kernels: Iterable[PublishedKernel]) -> PublishedKernel | None:
-    """Return the first kernel of a task: by its name, or else by level and number."""
+    """Return the first kernel of a task: by its name, or else by level and number.
+
+    A task that names no level has the kernels of its number, unless these are of several levels.
+    """
     known = list(kernels)
-    names = (task, re.sub(r"^level\d+_", "", task))
+    names = (task, re.sub(r"^level_?\d+_", "", task))
     by_name = [kernel for name in names for kernel in known if kernel.name == name]
-    number = _number(task)
-    by_number = [kernel for kernel in known if number and _number(kernel.name) == number]
+    level, problem = _number(task)
+    numbers = [(kernel, *_number(kernel.name)) for kernel in known]
+    alike = [(kernel, of) for kernel, of, number in numbers if number == problem is not None]
+    if level is None and len({of for _, of in alike}) == 1:
+        level = alike[0][1]
+    by_number = [kernel for kernel, of in alike if of == level]
     return next(iter((*by_name, *by_number)), None)
 
 
-def _number(name: str) -> tuple[int, int] | None:
-    """KernelBench's level, 0 where none is named, and the problem's number."""
+def _number(name: str) -> tuple[int | None, int | None]:
+    """KernelBench's level, None where none is named, and the problem's number."""
     found = _NUMBERED.fullmatch(name)
-    return (int(found["level"] or 0), int(found["problem"])) if found else None
+    if found is None:
+        return None, None
+    return (int(found["level"]) if found["level"] else None), int(found["problem"])
+
+
+def _name(files: SuiteFiles, path: str) -> str:
+    """What a file's task may be called: its own name, with the level that a folder names."""
+    *folders, file = PurePosixPath(files.root.name, path).parts
+    stem = PurePosixPath(file).stem
+    levels = [found[1] for folder in folders if (found := _LEVEL_FOLDER.fullmatch(folder))]
+    level, problem = _number(stem)
+    return f"level{levels[-1]}_{stem}" if levels and level is None and problem is not None else stem
 
 
 def _of_files(files: SuiteFiles) -> Iterator[PublishedKernel]:
@@ -72,8 +91,8 @@ def _of_files(files: SuiteFiles) -> Iterator[PublishedKernel]:
         for path in files.ending(ending):
             if path in lines:
                 continue
-            read = solution_of if ending == ".json" else python_of
-            name = PurePosixPath(path).stem
+            read = solution_of if ending == ".json" else _python_of
+            name = _name(files, path)
             try:
                 source = read(files.text(path), path)
             except (NotRepresentableError, InvalidArgumentError) as error:
@@ -98,10 +117,14 @@ def _of_line(path: str, number: int, line: str) -> PublishedKernel:
         fields = record if isinstance(record, dict) else {}
         level, task, code = (fields.get(key) for key in ("level_id", "task_id", _CODE))
         name = f"level{level}_{task}" if _is_name(level, task) else ""
-        source = python_of(code if isinstance(code, str) else "", place)
+        source = _python_of(code if isinstance(code, str) else "", place)
     except (NotRepresentableError, InvalidArgumentError) as error:
         return PublishedKernel(place=place, name=name, source=None, reason=str(error))
     return PublishedKernel(place=place, name=name, source=source)
+
+
+def _python_of(text: str, name: str) -> ForeignSource:
+    return python_of(text, name, takes_model=True)
 
 
 def _is_name(*parts: object) -> bool:

@@ -1,7 +1,8 @@
 """KernelBench and what shares its form: one Python file a task, which is a task file as it stands.
 
 Folders `level*/` with `19_ReLU.py` (KernelBench, METR's filtered set), `reference/<category>/`
-(MultiKernelBench), or any folder of such files. Its form in JSON Lines is in `cuda_l1.py`.
+(MultiKernelBench), or any folder of such files. METR's winners, which lie beside its tasks, are no
+tasks. Its form in JSON Lines is in `cuda_l1.py`.
 """
 
 import re
@@ -14,6 +15,7 @@ from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
 from kernel_foundry.task_source import missing_names, parse_reference
 
 _LEVEL = re.compile(r"level_?\d+")
+_WINNERS = "best_agent_solutions"
 
 
 def is_kernelbench(files: SuiteFiles) -> bool:
@@ -23,7 +25,13 @@ def is_kernelbench(files: SuiteFiles) -> bool:
 
 def read_kernelbench(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return an entry for each Python file in a folder of tasks."""
-    for path in _task_paths(files):
+    found = [path for path in files.ending(".py") if PurePosixPath(path).name != "__init__.py"]
+    winners = [path for path in found if _WINNERS in PurePosixPath(path).parts[:-1]]
+    if winners:
+        folder, name = winners[0].split(f"{_WINNERS}/")[0] + _WINNERS, _WINNERS
+        reason = f"{len(winners)} kernels for the tasks: `kfoundry suite judge` takes the folder"
+        yield ImportEntry(source=folder, name=name, reason=reason)
+    for path in _task_paths([path for path in found if path not in winners]):
         name = "_".join(PurePosixPath(path).with_suffix("").parts[-2:])
         try:
             text = files.text(path)
@@ -48,9 +56,8 @@ def check_reference(text: str, where: str) -> None:
         raise NotRepresentableError(f"no {' and no '.join(missing)}")
 
 
-def _task_paths(files: SuiteFiles) -> list[str]:
+def _task_paths(found: list[str]) -> list[str]:
     """Where the suite has folders of levels or categories, the files in them alone."""
-    found = [path for path in files.ending(".py") if PurePosixPath(path).name != "__init__.py"]
     listed = [path for path in found if _is_listed(PurePosixPath(path).parts[:-1])]
     return listed or found
 

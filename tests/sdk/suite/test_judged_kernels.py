@@ -14,6 +14,7 @@ from kernel_foundry.domain.foreign import ForeignRequest, ForeignSource
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, TaskRefusedError
 from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
 from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
@@ -96,6 +97,32 @@ def test_a_number_of_another_level_is_no_kernel(kernels: Path) -> None:
     assert found is not None
     assert found.place == "more.jsonl, line 1"
     assert kernel_for("level3_19_Net", published) is None
+
+
+def test_a_folder_may_name_the_level(tmp_path: Path) -> None:
+    """As METR's winners have it, whose class is called as the reference's."""
+    for level in (1, 2):
+        folder = tmp_path / f"winners/level_{level}"
+        folder.mkdir(parents=True)
+        (folder / "task_19.py").write_text("class Model: ...\n")
+    (folder / "task_3.py").write_text("class Model: ...\nclass ModelNew: ...\n")
+
+    def place(task: str, path: Path) -> str:
+        found = kernel_for(task, read_published(path))
+        return found.place if found else ""
+
+    winners = tmp_path / "winners"
+    assert place("level_1_19_ReLU", winners) == "level_1/task_19.py"
+    assert place("level2_19_Fused", winners) == "level_2/task_19.py"
+    assert place("level2_19_Fused", winners / "level_2") == "task_19.py"
+    assert place("level3_19_Net", winners) == ""
+    assert place("19_ReLU", winners) == ""  # of one level or of the other
+    assert place("3_Net", winners) == "level_2/task_3.py"
+    assert place("19_ReLU", winners / "level_1") == "task_19.py"
+    entries = {k.source.entry_name for k in read_published(winners) if k.source}
+    assert entries == {"Model", "ModelNew"}
+    with pytest.raises(InvalidArgumentError, match="neither a class ModelNew"):
+        read_foreign(folder / "task_19.py")
 
 
 def test_a_folder_without_kernels_is_refused(tmp_path: Path) -> None:

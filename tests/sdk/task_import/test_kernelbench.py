@@ -41,6 +41,19 @@ def test_levels_and_categories_of_one_suite_are_both_read(tmp_path: Path) -> Non
     assert suite.left_out == ()
 
 
+def test_winners_beside_tasks_are_no_tasks(tmp_path: Path) -> None:
+    files = {
+        "tasks/level_1/1_a.py": TASK,
+        "best_agent_solutions/level_1/task_1.py": TASK,
+        "best_agent_solutions/level_1/task_2.py": TASK,
+    }
+    suite = imported(tmp_path, files)
+    assert [done.task for done in suite.imported] == ["level_1_1_a"]
+    (source, reason), *others = reasons(suite).items()
+    assert (source, others) == ("best_agent_solutions", [])
+    assert "2 kernels" in reason
+
+
 def test_a_file_without_a_model_is_named_with_its_reason(tmp_path: Path) -> None:
     files = {
         "level1/1_a.py": TASK,
