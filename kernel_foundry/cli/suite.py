@@ -4,11 +4,12 @@ import click
 
 from kernel_foundry.cli.suite_compare import compare_command
 from kernel_foundry.cli.suite_delete import delete_command
+from kernel_foundry.cli.suite_export import export_command
 from kernel_foundry.cli.suite_judge import judge_command
 from kernel_foundry.cli.suite_list import list_command
 from kernel_foundry.cli.suite_matrix import matrix_command
 from kernel_foundry.cli.suite_run import run_command
-from kernel_foundry.cli.suite_show import export_command, report_command, show_command
+from kernel_foundry.cli.suite_show import report_command, show_command
 
 
 @click.group()

@@ -15,7 +15,8 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.cli.suite_show import show_numbers, show_results, write_results
+from kernel_foundry.cli.suite_export import write_results
+from kernel_foundry.cli.suite_show import show_numbers, show_results
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line

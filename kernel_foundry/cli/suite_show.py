@@ -1,4 +1,4 @@
-"""`kfoundry suite show`, `report` and `export`: the field's numbers of a suite."""
+"""`kfoundry suite show` and `report`: the field's numbers of a suite."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,7 +12,6 @@ from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_live import clock_text, head_text
 from kernel_foundry.cli.table import numbers, plain_table, whole
-from kernel_foundry.domain.plain import to_json
 from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
@@ -23,15 +22,13 @@ from kernel_foundry.sdk.statistics.estimate_text import (
     score_text,
     share_text,
 )
-from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import SuiteSummary, summary_of
-from kernel_foundry.sdk.suite.tables import csv_text, suite_object
+from kernel_foundry.sdk.suite.tables import suite_object
 from kernel_foundry.sdk.verdict_text import bits_number, headline_text, trust_text
-from kernel_foundry.whole_file import writing
 
 
 def open_results(
@@ -88,57 +85,6 @@ def report_command(name: str, out: Path | None, **targets: Any) -> int:
     write_suite_report(suite_page(suite, results), path)
     print_text(path)
     return 0
-
-
-@click.command("export")
-@click.argument("name", default="")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write into.  [default: the suite's name]",
-)
-@target_options
-def export_command(name: str, out: Path | None, **targets: Any) -> int:
-    """Write a suite's results as files: results.csv, results.json and KernelBench's own.
-
-    eval_results.json and baseline_time_KIND.json are what KernelBench's analysis reads; of a suite
-    with several of its levels there is one eval_results file for each. `kfoundry export` writes the
-    kernels themselves.
-
-    \b
-    kfoundry suite export monday --out results
-    """  # noqa: D301  a backspace keeps click from joining the lines
-    ((suite, results),) = open_results([name], **targets)
-    write_results(out or Path(suite.plan.name), results, suite_object(suite, results))
-    return 0
-
-
-def write_results(folder: Path, results: Sequence[EntryResult], found: dict[str, Any]) -> None:
-    """Write results as files, and print the paths of these.
-
-    Args:
-        folder: Where.
-        results: Of all tasks.
-        found: The same as the object of results.json.
-
-    Raises:
-        InvalidArgumentError: the folder cannot be written.
-    """
-    files = {"results.csv": csv_text(results), "results.json": to_json(found) + "\n"}
-    levels = dict.fromkeys(level_of(result.entry.task.name) for result in results)
-    for level in levels:
-        of_level = [r for r in results if level_of(r.entry.task.name) == level]
-        suffix = f"_level{level}" if level and len(levels) > 1 else ""
-        files[f"eval_results{suffix}.json"] = to_json(eval_results(of_level)) + "\n"
-    for baseline in dict.fromkeys(b for result in results for b in result.baselines):
-        kind = baseline.replace(".", "_")
-        files[f"baseline_time_{kind}.json"] = to_json(baseline_times(results, baseline)) + "\n"
-    with writing(folder, field="out"):
-        folder.mkdir(parents=True, exist_ok=True)
-        for file_name, text in files.items():
-            (folder / file_name).write_text(text, encoding="utf-8")
-    for file_name in files:
-        print_text(folder / file_name)
 
 
 def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:

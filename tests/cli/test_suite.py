@@ -7,7 +7,8 @@ import pytest
 
 from kernel_foundry.cli.suite import command
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError
-from tests.cli.conftest import TASK
+from kernel_foundry.evidence.record import read_records
+from tests.cli.conftest import CANDIDATE, TASK
 
 
 @pytest.fixture
@@ -22,8 +23,11 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_suite_runs_and_is_listed(
     tasks: Path, served: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    kernels = tasks.parent / "kernels"
+    kernels.mkdir()
+    (kernels / "relu.md").write_text(CANDIDATE)
     asked = ["run", str(tasks), "--name", "small", "--device", "null", "--model", "recipes"]
-    asked += ["--evaluations", "2", "--evaluator", served, "--json"]
+    asked += ["--from", str(kernels), "--evaluations", "2", "--evaluator", served, "--json"]
     assert command.main([*asked, "--estimate"], standalone_mode=False) == 0
     estimate = json.loads(capsys.readouterr().out)
     assert (estimate["runs"], estimate["pace"]["runs"]) == (1, 0)
@@ -54,6 +58,10 @@ def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["export", "--out", str(folder / "out")], standalone_mode=False) == 0
     written = {path.name for path in (folder / "out").iterdir()}
     assert {"results.csv", "results.json", "eval_results.json"} <= written
+    (record,) = read_records(folder / "out" / "records" / "relu.json")
+    assert record.attestation.digest == record.digest()
+    (run,) = json.loads((folder / "out" / "results.json").read_text())["runs"]
+    assert (run["task"], run["correct"]) == (record.task.name, True)
     capsys.readouterr()
     assert command.main(["compare", "small", "small"], standalone_mode=False) == 0
     assert "small against small, 1 task that both have" in capsys.readouterr().out
