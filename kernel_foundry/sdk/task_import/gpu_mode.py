@@ -30,6 +30,7 @@ from kernel_foundry.sdk.task_import.source_text import (
     parsed,
 )
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
+from kernel_foundry.sdk.task_import.written_inputs import written_inputs
 from kernel_foundry.shown_value import shown
 
 _TASK: Final = "task.yml"
@@ -176,11 +177,16 @@ def _replace(lines: list[str], node: ast.ImportFrom, tree: ast.Module, by: list[
 
 def _generate(tree: ast.Module) -> ast.FunctionDef:
     """Return `generate_input`, where there is a `ref_kernel` to be made faster."""
-    generate = function_of(tree, "generate_input")
-    if generate is None or function_of(tree, "ref_kernel") is None:
+    generate, reference = function_of(tree, "generate_input"), function_of(tree, "ref_kernel")
+    if generate is None or reference is None:
         raise NotRepresentableError("no ref_kernel or no generate_input: nothing to make faster")
     if {"Model", "get_inputs"} & bound_names(tree):
         raise NotRepresentableError("it has a Model or a get_inputs of its own")
+    if written := written_inputs(reference):
+        raise NotRepresentableError(
+            f"ref_kernel writes into {' and '.join(written)} of its input, as its kernels have to:"
+            " tasks return new tensors"
+        )
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(isinstance(t, ast.Name) and t.id == "input_t" for t in targets):

@@ -153,6 +153,14 @@ def test_tests_of_another_kind_are_named(tmp_path: Path) -> None:
         ({"task_yml": YAML.replace('"rows": 3', '"rows": .inf')}, "finite"),
         ({"task_yml": YAML.replace('"rows": 3', '"rows": 2020-01-01')}, "finite"),
         ({"reference_py": REFERENCE.replace("ref_kernel", "other")}, "no ref_kernel"),
+        (
+            {
+                "reference_py": REFERENCE.replace(
+                    "return x * factor", "factor[...] = x\n    return x"
+                )
+            },
+            "writes into factor of its input",
+        ),
         ({"task_py": TASK.replace("torch.Tensor, torch.Tensor", "dict")}, "dictionaries"),
         ({"utils_py": UTILS + "output_t = 1\n"}, "both define output_t"),
         ({"utils_py": "from task import input_t\n" + UTILS, "task_py": "import utils\n"}, "line 1"),
