@@ -7,7 +7,7 @@ other, and a `Model` that calls `ref_kernel`.
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.printable import printable
@@ -135,7 +135,9 @@ class _Inlined:
         for node in local:
             if not isinstance(node, ast.ImportFrom) or node not in tree.body or node.level:
                 raise NotRepresentableError(
-                    f"{path}, line {node.lineno}: expected `from module import …` at the top level"  # type: ignore[attr-defined]
+                    f"{path}, line {node.lineno}: `{ast.unparse(node)[:100]}`: of the suite's own"
+                    " modules, which become one file, only `from MODULE import NAME` at the top"
+                    " level can be read"
                 )
             if node.module == "__future__":
                 replaced: list[str] = []
@@ -148,7 +150,7 @@ class _Inlined:
         self._check_owners(tree, path)
         yield "".join(lines).strip() + "\n\n\n"
 
-    def _is_local(self, node: ast.AST) -> bool:
+    def _is_local(self, node: ast.AST) -> TypeGuard[ast.Import | ast.ImportFrom]:
         if isinstance(node, ast.ImportFrom):
             return bool(node.level) or node.module in {*self._modules, "__future__"}
         names = node.names if isinstance(node, ast.Import) else []

@@ -163,6 +163,11 @@ def test_tests_of_another_kind_are_named(tmp_path: Path) -> None:
         ),
         ({"task_py": TASK.replace("torch.Tensor, torch.Tensor", "dict")}, "dictionaries"),
         ({"utils_py": UTILS + "output_t = 1\n"}, "both define output_t"),
+        (
+            {"reference_py": "import utils as u\n" + REFERENCE},
+            "line 1: `import utils as u`: of the",
+        ),
+        ({"reference_py": "from . import utils\n" + REFERENCE}, "line 1: `from . import utils`"),
         ({"utils_py": "from task import input_t\n" + UTILS, "task_py": "import utils\n"}, "line 1"),
     ],
 )
