@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
+from evaluator_svc.baseline_names import COMPILED
 from evaluator_svc.cache.disk_cache import DiskCache
 from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.devices.baseline_watch import BaselineWatch
@@ -45,7 +46,6 @@ from kernel_foundry.errors import BackendUnavailableError
 PROFILERS: Final = {"cuda": profiler.NCU, "sycl": perf_events.NAME}
 """The tool whose counters a profile reads, by kind of device."""
 
-_COMPILE: Final = "torch.compile"
 _MEMORY_A_SPARE: Final = 16 << 30
 """Device memory for each spare runner, which occupies some itself."""
 
@@ -221,9 +221,7 @@ class DeviceSite:
         self._untrue_baselines.discard(key)
         if self.saw_baselines(task, load, drifts):
             self._facts.put(key, to_json(admission).encode())
-        elif admission.admitted and (
-            _COMPILE not in self.settings.baselines or _has_compiled(admission)
-        ):
+        elif admission.admitted and _has_compiled(admission, self.settings.baselines):
             self._facts.put(_of_loaded_moment(key), to_json(admission).encode())
 
     def saw_baselines(
@@ -331,9 +329,10 @@ class DeviceSite:
         return (self.kind, spec.name, spec.architecture, spec.driver_version, threads, *sizes)
 
 
-def _has_compiled(admission: Admission) -> bool:
+def _has_compiled(admission: Admission, asked: tuple[str, ...]) -> bool:
+    wanted = {name for name in asked if name in COMPILED}
     timed = ({b.name for b in w.baselines} for w in admission.workloads if w.baselines)
-    return all(_COMPILE in names for names in timed)
+    return all(wanted <= names for names in timed)
 
 
 def _of_loaded_moment(admission_key: str) -> str:

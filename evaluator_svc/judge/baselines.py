@@ -12,10 +12,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import torch
 
+from evaluator_svc.baseline_names import COMPILE, EAGER, GRAPH, MAX_AUTOTUNE
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
@@ -29,19 +31,16 @@ from kernel_foundry.domain.median import median_interval
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry_native import _core as native
 
-EAGER: Final = "eager"
-COMPILE: Final = "torch.compile"
-
-GRAPH: Final = "cuda_graph"
-"""Eager, captured once as a CUDA graph and replayed: no Python and no launches from the host."""
-
 _COMPILE_WARMUP_CALLS: Final = 3
 """For each input set: the first compiles, the next may specialise once more."""
-
 
 _COMPILE_SECONDS: Final = {"cuda": 30.0}
 """Most that compiling a reference may take, by kind of device: a network of hundreds of kernels
 would keep the device from others for minutes. A CPU has far less to lose."""
+
+_MAX_AUTOTUNE_SECONDS: Final = 240.0
+"""The same in mode max-autotune, on any device, for all timed workloads of a task together: who
+asks for it waits, and an admission (600 s) still has time for the rest."""
 
 _AGREEMENT: Final = 0.02
 """Relative difference of two medians that is as good as none."""
@@ -158,20 +157,28 @@ def _may_wait_for_threads(sets: Sequence[InputSet]) -> bool:
     return sets[0].module.device.type == "cpu" and torch.get_num_threads() > 1
 
 
-def compile_seconds(sets: Sequence[InputSet]) -> float:
+def compile_seconds(name: str, sets: Sequence[InputSet], *, workload_count: int) -> float:
     """Compile the reference ahead of timing and return how long that took.
+
+    Args:
+        name: One of `baseline_names.COMPILED`.
+        sets: Of one workload.
+        workload_count: Workloads of the task that are compiled, this one included.
 
     Raises:
         BaselineFailedError: as `time_baseline`.
     """
     start = time.monotonic()
+    limit_s = _COMPILE_SECONDS.get(sets[0].module.device.type, 0.0)
+    if name == MAX_AUTOTUNE:
+        limit_s = _MAX_AUTOTUNE_SECONDS / workload_count
     try:
-        with _tf32(sets), time_limit(_COMPILE_SECONDS.get(sets[0].module.device.type, 0.0)):
-            _compiled_calls(sets)
+        with _tf32(sets), time_limit(limit_s):
+            _PREPARE[name](sets)
     except TimeLimitError as error:
         torch._dynamo.reset()
         raise BaselineFailedError(
-            f"{COMPILE}: left out, for it was not done after {error.seconds:g} s; speed-ups are"
+            f"{name}: left out, for it was not done after {error.seconds:g} s; speed-ups are"
             " over the other baselines"
         ) from error
     return time.monotonic() - start
@@ -186,7 +193,9 @@ def _eager_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
     return [_call(model, values) for model, values in (s.callable_model() for s in sets)]
 
 
-def _compiled_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
+def _compiled_calls(
+    sets: Sequence[InputSet], *, name: str = COMPILE, mode: str = "default"
+) -> list[Callable[[], Any]]:
     calls = []
     try:
         with torch.no_grad(), warnings.catch_warnings():
@@ -194,11 +203,11 @@ def _compiled_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
             for input_set in sets:
                 model, values = input_set.callable_model()
                 # The sets share code and shapes, so only the first one compiles.
-                calls.append(_call(torch.compile(model, dynamic=False), values))
+                calls.append(_call(torch.compile(model, dynamic=False, mode=mode), values))
             for call in calls * _COMPILE_WARMUP_CALLS:
                 call()
     except Exception as error:  # dynamo, inductor and the C++ compiler raise anything
-        raise _failed(COMPILE, error) from error
+        raise _failed(name, error) from error
     return calls
 
 
@@ -258,6 +267,7 @@ def _call(model: Callable[..., Any], values: Sequence[Any]) -> Callable[[], Any]
 _PREPARE: Final[Mapping[str, Callable[[Sequence[InputSet]], list[Callable[[], Any]]]]] = {
     EAGER: _eager_calls,
     COMPILE: _compiled_calls,
+    MAX_AUTOTUNE: partial(_compiled_calls, name=MAX_AUTOTUNE, mode="max-autotune"),
     GRAPH: _captured_calls,
 }
 

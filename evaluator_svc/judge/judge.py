@@ -16,9 +16,10 @@ from typing import Final, TypeVar
 
 import torch
 
+from evaluator_svc.baseline_names import UNLESS_TOLD
 from evaluator_svc.hardware.openmp import set_threads
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
-from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
+from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
 from evaluator_svc.judge.call_form import call_form
 from evaluator_svc.judge.comparison import data_flow
 from evaluator_svc.judge.comparison import verify as verification
@@ -92,7 +93,7 @@ class Judge:
         threads: int,
         *,
         local_id: str = "",
-        baselines: tuple[str, ...] = (COMPILE, GRAPH),
+        baselines: tuple[str, ...] = UNLESS_TOLD,
         baseline_seconds: float = 1.0,
     ) -> None:
         set_threads(threads)

@@ -4,6 +4,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final
 
+from evaluator_svc.baseline_names import COMPILED
 from evaluator_svc.cache.disk_cache import make_private
 from evaluator_svc.processes.forking import JUDGE
 from evaluator_svc.processes.judge_client import JudgeClient
@@ -13,7 +14,6 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.scratch import scratch_folder
 
-_COMPILE: Final = "torch.compile"
 _COMPILED: Final = "TORCHINDUCTOR_CACHE_DIR"
 _TRITON: Final = "TRITON_CACHE_DIR"
 """Folders in which torch.compile keeps compiled code and runs it."""
@@ -39,7 +39,7 @@ class JudgeStarter:
         kind = TemplateKind(
             module=JUDGE,
             environment=_environment(settings),
-            with_compiler=_COMPILE in settings.baselines,
+            with_compiler=any(name in COMPILED for name in settings.baselines),
             meets_candidates=False,
         )
         self._shared = SharedTemplate(kind)

@@ -221,7 +221,7 @@ class Baseline:
     """A PyTorch way to run the same workload, timed by the same loop."""
 
     name: str
-    """"eager", "torch.compile" or "cuda_graph"."""
+    """"eager", "torch.compile", "torch.compile_max_autotune" or "cuda_graph"."""
     timing: Timing
     """The fastest of its measurements."""
     round_count: int = 1

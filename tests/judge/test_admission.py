@@ -75,6 +75,23 @@ def test_torch_compile_is_a_baseline_and_what_it_took_is_told(compiling_judge: J
     assert any(fact.value.endswith("s to compile") for fact in compiling_judge.facts().facts)
 
 
+@pytest.mark.slow
+def test_max_autotune_is_a_baseline_where_it_is_asked_for() -> None:
+    config = pytest.importorskip("torch._inductor.config")
+    task = make_task("def forward(self, x):\n    return torch.tanh(x) * 0.123")
+    asked = Judge(
+        DEVICE, threads=1, baselines=("torch.compile_max_autotune",), baseline_seconds=0.02
+    )
+    with config.patch({"cpp.simdlen": 1}):  # or compilers try which vectors the processor has
+        admission = admit(asked, task)
+
+    (warning,) = admission.warnings
+    assert warning.startswith("torch.compile is not timed")
+    names = [baseline.name for baseline in admission.workloads[0].baselines]
+    assert names == ["eager", "torch.compile_max_autotune"]
+    assert any(f.name.startswith("torch.compile_max_autotune of") for f in asked.facts().facts)
+
+
 def test_cost_of_a_matrix_product(judge: Judge) -> None:
     task = make_task(
         "def forward(self, a, b):\n    return torch.relu(a @ b)",

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
+from evaluator_svc.baseline_names import EAGER
 from evaluator_svc.judge import baselines, threads
-from evaluator_svc.judge.baselines import EAGER, settled_baseline
+from evaluator_svc.judge.baselines import settled_baseline
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.measurement import MeasurementSettings

@@ -197,7 +197,7 @@ def finish(judge: Judge, work: Callable[[Session], None], *args: Any) -> Session
 def test_a_baseline_is_left_out_only_where_nobody_else_has_the_memory(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def too_large(sets: Any) -> float:
+    def too_large(*_: Any, **__: Any) -> float:
         raise BaselineFailedError("torch.compile: no memory") from torch.OutOfMemoryError(
             "injected"
         )
@@ -242,7 +242,7 @@ def test_an_admission_out_of_memory_is_a_typed_error(
     def work(session: Session) -> None:
         session.asked(lambda: session.judge.admit(TASK, PEAKS))
 
-    def no_compiler(*_: object) -> float:
+    def no_compiler(*_: object, **__: object) -> float:
         raise BaselineFailedError("left out: compiled code allocates nothing here")
 
     monkeypatch.setattr(admit, "compile_seconds", no_compiler)

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from evaluator_svc.baseline_names import COMPILE, COMPILED, MAX_AUTOTUNE
 from evaluator_svc.judge import baselines
 from evaluator_svc.judge.baselines import BaselineFailedError, compile_seconds
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
@@ -41,7 +42,11 @@ def test_zero_is_no_limit() -> None:
 
 
 def test_a_compiler_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "_compiled_calls", lambda _: _for_ever())
+    never = dict.fromkeys(COMPILED, lambda _: _for_ever())
+    monkeypatch.setattr(baselines, "_PREPARE", never)
     monkeypatch.setattr(baselines, "_COMPILE_SECONDS", {"cpu": 0.01})
+    monkeypatch.setattr(baselines, "_MAX_AUTOTUNE_SECONDS", 0.04)
     with pytest.raises(BaselineFailedError, match=r"torch\.compile: left out, .* after 0\.01 s"):
-        compile_seconds([drawn_set()])
+        compile_seconds(COMPILE, [drawn_set()], workload_count=2)
+    with pytest.raises(BaselineFailedError, match=r"max_autotune: left out, .* after 0\.02 s"):
+        compile_seconds(MAX_AUTOTUNE, [drawn_set()], workload_count=2)

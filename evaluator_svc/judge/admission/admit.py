@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from torch.export import ExportedProgram
 
+from evaluator_svc.baseline_names import COMPILE, COMPILED, EAGER, GRAPH
 from evaluator_svc.judge.admission.answer_check import (
     ADMISSION_SEEDS,
     AnswerCheck,
@@ -24,9 +25,6 @@ from evaluator_svc.judge.admission.untried import untried_arguments
 from evaluator_svc.judge.admission.value_ranges import find_value_ranges
 from evaluator_svc.judge.admission.workload_admission import exported_program, workload_admission
 from evaluator_svc.judge.baselines import (
-    COMPILE,
-    EAGER,
-    GRAPH,
     BaselineFailedError,
     compile_seconds,
     settled_baseline,
@@ -115,7 +113,7 @@ def admit_task(
         return _refused(task, device, fallback, *changed)
     with compilers(
         memory.torch_device,
-        are_wanted=COMPILE in baselines,
+        are_wanted=any(name in COMPILED for name in baselines),
         at_once=any(map(_is_network, prepared)),
     ) as wait_for_compilers:
         with threads_for(prepared), keeping_sets(prepared):
@@ -159,11 +157,15 @@ def admit_task(
         with stages.stage("compile"):
             if timed:
                 wait_for_compilers()
-            compiled = [
-                item
+            compiled = {
+                item.workload.name: tuple(
+                    name
+                    for name in COMPILED
+                    if name in baselines
+                    and _compiles(name, item, len(timed), found, note, is_alone=is_alone)
+                )
                 for item in timed
-                if COMPILE in baselines and _compiles(item, found, note, is_alone=is_alone)
-            ]
+            }
             if timed and COMPILE not in baselines:
                 found.warnings.append(
                     f"{COMPILE} is not timed, by the evaluator's setting `baselines`: speed-ups are"
@@ -176,7 +178,7 @@ def admit_task(
                 device,
                 memory,
                 found,
-                (COMPILE,) * (item in compiled)
+                compiled[item.workload.name]
                 + (GRAPH,) * (GRAPH in baselines and memory.has_graphs),
                 seconds=baseline_seconds,
                 is_alone=is_alone,
@@ -358,16 +360,22 @@ def _leave_out(error: BaselineFailedError, found: _Findings, *, is_alone: bool) 
 
 
 def _compiles(
-    item: PreparedWorkload, found: _Findings, note: Callable[[Fact], None], *, is_alone: bool
+    name: str,
+    item: PreparedWorkload,
+    workload_count: int,
+    found: _Findings,
+    note: Callable[[Fact], None],
+    *,
+    is_alone: bool,
 ) -> bool:
-    """Compile a workload's reference; return whether that works."""
+    """Compile a workload's reference as a baseline wants it; return whether that works."""
     try:
-        seconds = compile_seconds(admission_sets(item))
+        seconds = compile_seconds(name, admission_sets(item), workload_count=workload_count)
     except BaselineFailedError as error:
         _leave_out(error, found, is_alone=is_alone)
         return False
-    name = f"torch.compile of {item.task.name}, {item.workload.name}"
-    note(Fact(name=name, value=f"{seconds:.1f} s to compile"))
+    what = f"{name} of {item.task.name}, {item.workload.name}"
+    note(Fact(name=what, value=f"{seconds:.1f} s to compile"))
     return True
 
 

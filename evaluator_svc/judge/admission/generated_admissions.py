@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from evaluator_svc.baseline_names import EAGER
 from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS
 from evaluator_svc.judge.admission.check_trial import refusal_of_own
 from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
 from evaluator_svc.judge.admission.value_ranges import find_generated_ranges
 from evaluator_svc.judge.admission.workload_admission import exported_program, workload_admission
-from evaluator_svc.judge.baselines import EAGER
 from evaluator_svc.judge.comparison.needed_factor import cancelling_factor
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.baseline_names import COMPILED
 from evaluator_svc.messages.measurement import MeasurementSettings
 from kernel_foundry.domain.evaluation import Baseline, Timing
 from kernel_foundry.domain.finding import Figure, Finding, FindingKind, Severity
@@ -18,8 +19,6 @@ _MARGIN: Final = 1.2
 addresses. What intervals allow comes on top."""
 _QUICK_SECONDS: Final = 0.1
 _QUICK_SAMPLES: Final = (5, 30)
-_SLOW_TO_START: Final = ("torch.compile",)
-"""Compiled anew for each set of inputs: no quick look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +61,7 @@ def check_baselines(clock: BaselineClock, known: tuple[Baseline, ...]) -> Baseli
         clock: Times them.
         known: What the admission says; eager is among them.
     """
-    quick = min(
-        (b for b in known if b.name not in _SLOW_TO_START), key=lambda b: b.timing.median_ns
-    )
+    quick = min((b for b in known if b.name not in COMPILED), key=lambda b: b.timing.median_ns)
     settings = MeasurementSettings(
         seconds=_QUICK_SECONDS,
         min_samples=_QUICK_SAMPLES[0],
