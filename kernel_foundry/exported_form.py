@@ -81,6 +81,8 @@ class FormReport:
     """What came out of trying an exported file."""
 
     results: tuple[FormResult, ...]
+    container: str = ""
+    """What the reference returns its results in: "tensor", "tuple" or "list"."""
     mechanisms: tuple[str, ...]
     """What locked its process in."""
     backward: tuple[FormResult, ...] = ()

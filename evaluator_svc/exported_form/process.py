@@ -69,8 +69,10 @@ def _report(asked: FormTrial, text: str) -> FormReport:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = exported.TF32
     trial = Trial(request, exported, memory)
     backward = BackwardTrial(request, exported, memory)
+    results = tuple(trial.run(workload) for workload in request.workloads)
     return FormReport(
-        results=tuple(trial.run(workload) for workload in request.workloads),
+        results=results,
+        container=trial.container,
         backward=tuple(backward.run(workload) for workload in request.backward),
         mechanisms=isolation.mechanisms,
         missing=isolation.missing,

@@ -62,6 +62,8 @@ class Trial:
         self.file = exported
         self.memory = memory
         self.device = torch.device(request.device)
+        self.container = ""
+        """What the reference returned its results in: "tensor", "tuple" or "list"."""
         self._seed = secrets.randbelow(1 << 31)
 
     def run(self, workload: FormWorkload) -> FormResult:
@@ -92,15 +94,21 @@ class Trial:
         source, reference, model, inputs, values = self.case(workload)
         kept = {name: value.clone() for name, value in reference.state_dict().items()}
         with torch.no_grad():
-            expected = self.file.results_of(reference(*values))
+            answer = reference(*values)
+            self.container = _container(answer)
+            expected = self.file.results_of(answer)
             changed = [n for n, v in reference.state_dict().items() if not torch.equal(v, kept[n])]
             if changed:
                 return failed(workload, f"the reference changes its own {', '.join(changed)}")
             before = self.file.stats()
-            results = self._results_of(model, values, expected)
+            found = self._answer(model, values, expected)
+        results: list[torch.Tensor] = self.file.results_of(found)
         after = self.file.stats()
         if after["kernel"] != before["kernel"] + 1:
             return failed(workload, f"the reference ran: {after['last_reason']}")
+        if self._is_module and _container(found) != self.container:
+            text = f"it returns a {_container(found)}, the reference a {self.container}"
+            return failed(workload, text)
         share = 0.0
         if self.request.compare:
             share = error_share(
@@ -138,8 +146,8 @@ class Trial:
         call = self.file.bound_call(kind, tensors)
         results = call.new_results()
 
-        call_whole = partial(self._results_of, model, values, expected)
-        if self.request.entry in (FormEntry.MODULE, FormEntry.MODEL_NEW):
+        call_whole = partial(self._answer, model, values, expected)
+        if self._is_module:
             call_whole = partial(model, *values)  # as the user's program does
         with torch.no_grad():
             kernels = self._kernel_samples(call, tensors, results, inputs)
@@ -191,18 +199,18 @@ class Trial:
         is_new = self.request.entry is FormEntry.MODEL_NEW
         return self.file.ModelNew if is_new else self.file.Module
 
-    def _results_of(
-        self, model: Any, values: list[Any], expected: list[torch.Tensor]
-    ) -> list[torch.Tensor]:
+    @property
+    def _is_module(self) -> bool:
+        return self.request.entry in (FormEntry.MODULE, FormEntry.MODEL_NEW)
+
+    def _answer(self, model: Any, values: list[Any], expected: list[torch.Tensor]) -> Any:
         """What the file's entry computes, called as where it is used."""
         if self.request.entry is FormEntry.RUN:
             made = [torch.empty(e.shape, dtype=e.dtype, device=e.device) for e in expected]
             self.file.run(*values, *made)
             return made
         is_function = self.request.entry is FormEntry.CUSTOM_KERNEL
-        result = self.file.custom_kernel(tuple(values)) if is_function else model(*values)
-        results: list[torch.Tensor] = self.file.results_of(result)
-        return results
+        return self.file.custom_kernel(tuple(values)) if is_function else model(*values)
 
     def kernel_samples(
         self, run: Callable[[], object], inputs: Sequence[torch.Tensor]
@@ -276,6 +284,12 @@ def error_share(
         elif not torch.equal(found, whole):
             return math.inf
     return worst
+
+
+def _container(answer: Any) -> str:
+    if isinstance(answer, torch.Tensor):
+        return "tensor"
+    return "list" if isinstance(answer, list) else "tuple"
 
 
 def _nothing(*_arguments: object) -> None:

@@ -93,7 +93,7 @@ def check_known_calls(
     torch._C._cuda_getDevice = current_device
     stream = ctypes.c_void_p()
     known_calls.current_queue = lambda _index: stream.value  # type: ignore[misc,attr-defined]
-    known = known_call(call, [x], [], module, tuple)
+    known = known_call(call, [x], [], module)
     assert known is not None
     for _ in range(2):
         driver.call("cuStreamCreate", ctypes.byref(stream), 1)
@@ -117,7 +117,7 @@ def check_known_calls(
     call = bound(device, program, sequence, x)
     module = watched([place], [])
     assert module is not None
-    known = known_call(call, [x], [], module, tuple)
+    known = known_call(call, [x], [], module)
     assert known is not None
     result = known(x)
     driver.call("cuStreamSynchronize", stream)
@@ -128,7 +128,7 @@ def check_known_calls(
     call = bound(device, program, Sequence(own, (), (negated, from_own)), x)
     module = watched([place], [])
     assert module is not None
-    known = known_call(call, [x], [], module, tuple)
+    known = known_call(call, [x], [], module)
     assert known is not None
     result = known(x)
     driver.call("cuStreamSynchronize", stream)
@@ -165,7 +165,7 @@ def check_calls_at_once(
         return int(start(*arguments))
 
     row.start = interrupted
-    known = known_call(call, [x], [], module, tuple)
+    known = known_call(call, [x], [], module)
     assert known is not None
     for run in (known, lambda x: call.results([x])[0]):
         within.clear()
@@ -173,7 +173,7 @@ def check_calls_at_once(
         driver.call("cuStreamSynchronize", stream)
         print("within another one:", torch.equal(result, 3 * x), torch.equal(within[1], 6 * x))
     row.start = start
-    known = known_call(call, [x], [], module, tuple)
+    known = known_call(call, [x], [], module)
     assert known is not None
     found: list[tuple[torch.Tensor, torch.Tensor]] = []
 
@@ -207,7 +207,7 @@ def check_weights(
         call = bound(device, program, sequence, x, weight)
         module = watched([{"factor": 3.0}], [])
         assert module is not None
-        known = known_call(call, [x], [weight], module, tuple)
+        known = known_call(call, [x], [weight], module)
         assert known is not None
         right = []
         for change in (0.0, 0.0, 1.0, 0.0):

@@ -3,6 +3,7 @@
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -88,8 +89,8 @@ def export_runs(
             f"{problem!r} is not a problem name: it has line breaks or control characters",
             field="problem",
         )
-    winners = [winner_of_run(foundry, run) for run in runs]
     form = TARGETS[target]
+    winners = [winner_of_run(foundry, run) for run in runs]
     found = None
     if backward:
         if form.source is not torch_file:
@@ -97,9 +98,10 @@ def export_runs(
                 f"{target} calls no backward pass: use --to torch, hf or vllm", field="backward"
             )
         found = backward_pass(winners[0], [winner_of_run(foundry, run) for run in backward])
-        text = torch_file(winners, module, backward=found)
-    else:
-        text = form.source(winners, module)
+    write = partial(torch_file, backward=found) if found else form.source
+    container = container_of(form, write(winners, module), winners)
+    winners = [replace(winner, container=container) for winner in winners]
+    text = write(winners, module)
     name = problem or winners[0].record.task.name
     folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
     exported = tried_file(foundry, form, text, winners, found)
@@ -131,6 +133,12 @@ def tried_file(
     return exported
 
 
+def container_of(form: Target, text: str, winners: Sequence[Winner]) -> str:
+    """Return what the reference in a file returns its results in, which only a call tells."""
+    first = [replace(workload, is_timed=False) for workload in form_workloads(winners)[:1]]
+    return try_exported_form(_request(form, text, winners, first)).container
+
+
 def _verdicts(
     of: Callable[[Winner], Evaluation], *winners: Sequence[Winner]
 ) -> list[list[Evaluation]]:
@@ -140,28 +148,37 @@ def _verdicts(
 def _tried(
     target: Target, text: str, winners: Sequence[Winner], backward: BackwardPass | None
 ) -> FormReport:
-    first = winners[0]
-    task = first.record.task
-    device = first.admission.device.id
-    report = try_exported_form(
-        FormRequest(
-            text=text,
-            device="cpu" if first.record.source.language is Language.SYCL else device,
-            is_scaled=task.tolerance is None,
-            workloads=form_workloads(winners),
-            entry=target.entry,
-            check=task.check,
-            compare=task.compare,
-            backward=form_workloads(backward.winners, task.reference) if backward else (),
-            is_backward_scaled=backward is not None
-            and backward.winners[0].record.task.tolerance is None,
+    request = _request(target, text, winners, form_workloads(winners))
+    if backward:
+        reference = winners[0].record.task.reference
+        request = replace(
+            request,
+            backward=form_workloads(backward.winners, reference),
+            is_backward_scaled=backward.winners[0].record.task.tolerance is None,
         )
-    )
+    report = try_exported_form(request)
     both = (*report.results, *report.backward)
     wrong = [f"{result.name}: {result.failure}" for result in both if result.failure]
     if wrong:
         raise ExportRefusedError(f"the exported file fails: {'; '.join(wrong)}")
     return report
+
+
+def _request(
+    target: Target, text: str, winners: Sequence[Winner], workloads: Sequence[FormWorkload]
+) -> FormRequest:
+    first = winners[0]
+    task = first.record.task
+    device = first.admission.device.id
+    return FormRequest(
+        text=text,
+        device="cpu" if first.record.source.language is Language.SYCL else device,
+        is_scaled=task.tolerance is None,
+        workloads=tuple(workloads),
+        entry=target.entry,
+        check=task.check,
+        compare=task.compare,
+    )
 
 
 def compared(

@@ -107,6 +107,7 @@ def torch_file(
     device = first.admission.device
     digest = content_digest(task.reference, *objects, *plans, *more_parts, queue)[:8]
     language = first.record.source.language
+    outputs = tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT))
     constants: dict[str, Any] = {
         "TASK": _identifier(task.name),
         "NAMESPACE": _NAMESPACE,
@@ -127,7 +128,8 @@ def torch_file(
         ),
         "DETERMINISTIC": is_deterministic(winners),
         "INPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.INPUT)),
-        "OUTPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT)),
+        "OUTPUTS": outputs,
+        "CONTAINER": first.container or ("tensor" if len(outputs) == 1 else "tuple"),
         "WORKLOADS": table.entries,
         "GRADS": backward.grads if backward else (),
         "GRADIENTS": backward.gradients if backward else (),

@@ -37,6 +37,9 @@ class Winner:
     record: EvidenceRecord
     admission: Admission
     objects: tuple[ObjectCode, ...]
+    container: str = ""
+    """What its reference returns results in: "tensor", "tuple" or "list". Empty where nobody asked:
+    a tensor, or a tuple of several."""
 
     @property
     def plan(self) -> Plan:

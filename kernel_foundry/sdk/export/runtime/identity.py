@@ -11,7 +11,6 @@ from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
 from kernel_foundry.sdk.export.runtime.known_call import KnownCall, Watched, known_call, watched
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.reference import (
-    container_of,
     own_attributes,
     sizes_of_module,
     weights_of,
@@ -38,12 +37,10 @@ class Identity:
         self.module = module
         """It."""
         self.kind = self.reason = ""
-        self.container: type = tuple
         self.parts = list(module.modules())
         try:
             kind = sizes_of_module(module, own)
             weights_of(module)
-            self.container = container_of(kind)
             self.kind = json.dumps(dict(kind))
         except NoKernelError as error:
             self.reason = str(error)
@@ -128,7 +125,7 @@ class Identity:
         weights = tensors[len(arguments) :]
         if [id(owner.get(name)) for owner, name in self._weights] != list(map(id, weights)):
             return  # they are made anew in each call, by a parametrization
-        known = known_call(call, list(arguments), weights, before, self.container)
+        known = known_call(call, list(arguments), weights, before)
         if known is None:
             return
         if before.versions != self._versions:
@@ -139,9 +136,7 @@ class Identity:
         own = [getattr(self.module, name) for name in _HOOKS]
         of_all = [getattr(nn.modules.module, f"_global{name}") for name in _HOOKS]
         outside = before._replace(empty=(*before.empty, *own, *of_all))
-        if is_whole and (
-            whole := known_call(call, list(arguments), weights, outside, self.container)
-        ):
+        if is_whole and (whole := known_call(call, list(arguments), weights, outside)):
             self.known_whole = (whole, *self.known_whole[: _MOST_KNOWN - 1])
         else:
             self.known_whole = ()

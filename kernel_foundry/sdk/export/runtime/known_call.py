@@ -13,7 +13,7 @@ import torch
 from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
 from kernel_foundry.sdk.export.runtime.counts import counts
 from kernel_foundry.sdk.export.runtime.streams import current_queue, is_captured
-from kernel_foundry.sdk.export.runtime.task import OUTPUTS
+from kernel_foundry.sdk.export.runtime.task import CONTAINER, OUTPUTS
 
 KnownCall = Callable[..., Any]
 """Takes the inputs and returns what forward does, or None where the call is not like the known one.
@@ -47,7 +47,6 @@ def known_call(
     inputs: list[torch.Tensor],
     weights: list[torch.Tensor],
     module: Watched,
-    container: type,
 ) -> KnownCall | None:
     """Return the code for calls like one that was as judged; None where torch cannot compare them.
 
@@ -56,7 +55,6 @@ def known_call(
         inputs: Of the call.
         weights: Of the module, as they are in its places.
         module: As it was before all that was looked at.
-        container: Of several results, a tuple or a list.
     """
     tensors = [*inputs, *weights]
     try:
@@ -86,7 +84,6 @@ def known_call(
             prepared=tuple(call.prepared),
             scratch=tuple((slot, offset) for slot, offset, _ in call.scratch.places),
             read=frozenset(call.read),
-            brackets="()" if container is tuple else "[]",
         )
     )
     made: KnownCall = make(guards.check, weights, module, call)
@@ -118,6 +115,7 @@ def make(is_like, weights, module, call):
 
     return known
 """
+_RETURNED: Final = {"tensor": "{}", "tuple": "({},)", "list": "[{}]"}
 _ON_GPU: Final = """\
     current_device = torch._C._cuda_getDevice
     index, current = call.device.index, call.device.current
@@ -154,7 +152,6 @@ class _Form(NamedTuple):
     scratch: tuple[tuple[int, int], ...]
     """Each with its offset in that memory."""
     read: frozenset[int]
-    brackets: str
 
     @property
     def tensors(self) -> list[str]:
@@ -183,7 +180,6 @@ def _maker(form: _Form) -> Callable[..., KnownCall]:
     changed = [f"version_of(d{i}) != v{i} or " for i in range(form.places)]
     changed += [f"e{i} or " for i in range(form.empty)]
     results = _names("r", len(OUTPUTS))
-    several = f"{form.brackets[0]}{', '.join(results)}{form.brackets[1]}"
     text = _MAKER.format(
         places=_tuple(_names("d", form.places)),
         versions=_tuple(_names("v", form.places)),
@@ -196,7 +192,7 @@ def _maker(form: _Form) -> Callable[..., KnownCall]:
         changed="".join(changed),
         tensors=", ".join(form.tensors),
         lines="\n".join(f"        {line}" for line in _lines(form, results)),
-        result=results[0] if len(results) == 1 else several,
+        result=_RETURNED[CONTAINER].format(", ".join(results)),
     )
     found: dict[str, Any] = {
         "torch": torch,

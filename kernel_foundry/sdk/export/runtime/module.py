@@ -17,12 +17,13 @@ from kernel_foundry.sdk.export.runtime.reference import (
     flat,
     reference_at,
     rest_of,
+    results_of,
+    returned,
     weights_of,
 )
 from kernel_foundry.sdk.export.runtime.task import (
     IGNORES_MODE,
     INPUTS,
-    OUTPUTS,
     TRAINING,
 )
 from kernel_foundry.sdk.export.runtime.torch_operator import kind_of, operator
@@ -112,13 +113,12 @@ def kernel_result(
     plain = is_plain(tensors)
     call = bound_call(kind_of(kind), tensors) if plain or is_strict else None
     if call is None or not plain:
-        result = operator(*tensors, kind)
-        return result if len(OUTPUTS) == 1 else module._kf.container(result)
+        return returned(results_of(operator(*tensors, kind)))
     results = call.results(tensors)
     counts.kernel += 1
     if not named and before is not None:
         module._kf.know(arguments, call, tensors, before, is_whole=_is_whole(module))
-    return results[0] if len(OUTPUTS) == 1 else module._kf.container(results)
+    return returned(results)
 
 
 def _is_whole(module: Any) -> bool:
@@ -188,8 +188,7 @@ def _traced(
         return reference(*arguments, **named)
     if inputs[0].device.type != DEVICE or torch.is_autocast_enabled(DEVICE):
         return reference(*arguments)
-    result = operator(*inputs, *weights_of(module), module._kf.kind)
-    return result if len(OUTPUTS) == 1 else module._kf.container(result)
+    return returned(results_of(operator(*inputs, *weights_of(module), module._kf.kind)))
 
 
 def _by_position(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:

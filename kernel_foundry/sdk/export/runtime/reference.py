@@ -23,6 +23,7 @@ from torch import nn
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.task import (
     CAST,
+    CONTAINER,
     DIGEST,
     IGNORES_MODE,
     INPUTS,
@@ -243,18 +244,16 @@ def outputs_of(kind: Sizes, shapes: tuple[Shape, ...]) -> tuple[tuple[Shape, str
     return tuple((tuple(r.shape), str(r.dtype).removeprefix("torch.")) for r in results)
 
 
-@cache
-def container_of(kind: Sizes) -> type:
-    """Return what a module with several results returns them in: a tuple or a list."""
-    values = inputs_at(kind)
-    with torch.no_grad():
-        result = None if values is None else skeleton(kind)(*values)
-    return list if isinstance(result, list) else tuple
-
-
 def results_of(result: Any) -> list[torch.Tensor]:
     """Return a module's results as a list."""
     return [result] if isinstance(result, torch.Tensor) else list(result)
+
+
+def returned(results: list[torch.Tensor]) -> Any:
+    """Return results as the reference's forward does."""
+    if CONTAINER == "tensor":
+        return results[0]
+    return results if CONTAINER == "list" else tuple(results)
 
 
 def weights_of(model: nn.Module) -> list[torch.Tensor]:

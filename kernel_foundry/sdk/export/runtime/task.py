@@ -47,6 +47,8 @@ INPUTS: Final = ("x",)
 """Names of the tensors that forward takes, in order."""
 OUTPUTS: Final = ("out",)
 """Names of the tensors that it returns."""
+CONTAINER: Final[str] = "tensor"
+"""What it returns them in: "tensor" where it is one, else "tuple" or "list"."""
 WORKLOADS: Final[tuple[dict[str, Any], ...]] = (
     {
         "sizes": {"rows": 4},
