@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
 from kernel_foundry.sdk.export.runtime.task import (
@@ -51,6 +52,7 @@ _OWN: Final = frozenset(vars(nn.Module())) | {
 `compile()` of a module leaves, are among them."""
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _LONGEST_TEXT: Final = 64
+_RANDOM: Final = (torch.randn, torch.rand, torch.randint)
 _TENSOR: Final = "tensor"
 """Stands for a tensor among the arguments of forward."""
 
@@ -84,7 +86,7 @@ def skeleton(sizes: Sizes) -> nn.Module:
     source = reference_at(sizes)
     with _undisturbed():
         arguments: list[Any] = getattr(source, "get_init_inputs", list)()
-        with torch.device("meta"):
+        with torch.device("meta"), _Unfilled():
             model: nn.Module = source.Model(*arguments)
     for module in model.modules():
         for name in [k for k, v in vars(module).items() if type(v) is torch.Tensor]:
@@ -131,7 +133,7 @@ def scalars_of(model: nn.Module, constants: list[tuple[str, Any]]) -> dict[str, 
 def inputs_at(sizes: Sizes) -> list[Any] | None:
     """Return what `get_inputs` gives for these sizes, without memory; None where it needs some."""
     try:
-        with _undisturbed(), torch.device("meta"):
+        with _undisturbed(), torch.device("meta"), _Unfilled():
             return list(reference_at(sizes).get_inputs())
     except Exception:  # noqa: BLE001  the user's own code may raise anything
         return None
@@ -399,6 +401,23 @@ def _free(path: str, taken: set[str]) -> str:
         name, number = f"{base}_{number}", number + 1
     taken.add(name)
     return name
+
+
+class _Unfilled(TorchFunctionMode):
+    """Makes random tensors without numbers: without memory torch's own first import SymPy."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        named = dict(kwargs or {})
+        if func not in _RANDOM or named.keys() & {"device", "out"}:
+            return func(*args, **named)
+        if func is torch.randint:
+            args = () if "size" in named else args[-1:]
+            named["dtype"] = named.get("dtype") or torch.int64
+        return torch.empty(
+            *args, **{n: v for n, v in named.items() if n not in ("low", "high", "generator")}
+        )
 
 
 class _undisturbed:  # noqa: N801  a context, written as one
