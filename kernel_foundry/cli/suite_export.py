@@ -12,7 +12,12 @@ from kernel_foundry.cli.suite_show import open_results
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.quantity_text import counted
-from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite.kernelbench_files import (
+    baseline_names,
+    baseline_times,
+    eval_results,
+    level_of,
+)
 from kernel_foundry.sdk.suite.results import EntryResult
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
@@ -76,7 +81,7 @@ def write_results(folder: Path, results: Sequence[EntryResult], found: dict[str,
         of_level = [r for r in results if level_of(r.entry.task.name) == level]
         suffix = f"_level{level}" if level and len(levels) > 1 else ""
         files[f"eval_results{suffix}.json"] = to_json(eval_results(of_level)) + "\n"
-    for baseline in dict.fromkeys(b for result in results for b in result.baselines):
+    for baseline in baseline_names(results):
         kind = baseline.replace(".", "_")
         files[f"baseline_time_{kind}.json"] = to_json(baseline_times(results, baseline)) + "\n"
     with writing(folder, field="out"):

@@ -94,6 +94,7 @@ def judge_command(
             ),
             listen,
             kept,
+            None if out is None else lambda task: foundry.admit(task, device=device),
         )
     summary = summary_of(results)
     found = {

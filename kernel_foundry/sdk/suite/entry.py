@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.task import Task
 from kernel_foundry.sdk.suite.plan import SuitePlan
+from kernel_foundry.sdk.suite.sample_times import BaselineTimes, SampleTimes
 
 _NOT_IN_RUN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -51,6 +53,19 @@ class RunProgress:
     """Why it was refused or failed; of a finished run: why more budget brought nothing."""
     degeneracies: tuple[str, ...] = ()
     """Why a trivial answer passes the task."""
+    hardware: str = ""
+    """Name of the device, as its driver has it; empty: the task is not admitted."""
+    baselines: tuple[BaselineTimes, ...] = ()
+    """As the admission measured them."""
+
+    def note(self, admission: Admission) -> None:
+        """Keep what an admission says of the task."""
+        self.degeneracies = admission.degeneracies
+        self.hardware = admission.device.name
+        timed = next((w.baselines for w in admission.workloads if not w.held_out), ())
+        self.baselines = tuple(
+            BaselineTimes(name=b.name, times=SampleTimes.of(b.timing)) for b in timed
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import headline
 from kernel_foundry.domain.foreign import ForeignSource
@@ -17,11 +18,14 @@ from kernel_foundry.errors import (
 from kernel_foundry.sdk.suite.entry import EntryState, RunProgress, SuiteEntry
 from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import PublishedKernel, kernel_for
-from kernel_foundry.sdk.suite.results import EntryResult
+from kernel_foundry.sdk.suite.results import EntryResult, is_behind_a_build
 from kernel_foundry.sdk.task_file import read_task
 
 Judge = Callable[[Task, ForeignSource], Evaluation]
 """Gives the verdict on one kernel; raises for failures of our own."""
+
+Admit = Callable[[Task], Admission]
+"""Gives the admission of a task; raises for failures of our own."""
 
 
 def read_tasks(path: Path, *, admit_degenerate: bool) -> tuple[Task, ...]:
@@ -42,6 +46,7 @@ def judge_published(
     judge: Judge,
     listener: Callable[[EntryResult, Evaluation | None], None],
     kept: KeptVerdicts | None = None,
+    admit: Admit | None = None,
 ) -> tuple[EntryResult, ...]:
     """Return the result of each task, in order; one without a kernel counts as not solved.
 
@@ -51,10 +56,12 @@ def judge_published(
         judge: Gives verdicts.
         listener: Is told each result, with its verdict where there is one.
         kept: Verdicts of before, which are taken as they are, and where new ones are added.
+        admit: Gives admissions, for the baselines of tasks without a kernel that passes; None:
+            they are not asked for.
     """
     results = []
     for number, task in enumerate(tasks):
-        result, verdict = _judged(number, task, kernel_for(task.name, kernels), judge, kept)
+        result, verdict = _judged(number, task, kernel_for(task.name, kernels), judge, kept, admit)
         results.append(result)
         listener(result, verdict)
     return tuple(results)
@@ -66,21 +73,24 @@ def _judged(
     kernel: PublishedKernel | None,
     judge: Judge,
     kept: KeptVerdicts | None,
+    admit: Admit | None,
 ) -> tuple[EntryResult, Evaluation | None]:
     progress = RunProgress()
     state, verdict = EntryState.FINISHED, None
     started = time.monotonic()
     source = None if kernel is None else kernel.source
     known = kept.find(task, source) if kept and source else None
-    if kernel is None or source is None:
+    if source is None:
         progress.reason = "there is no kernel" if kernel is None else kernel.reason
-    else:
-        try:
+    try:
+        if admit is not None and (admission := admit(task)).admitted:
+            progress.note(admission)
+        if source is not None:
             verdict = known or judge(task, source)
-        except (TaskInvalidError, TaskRefusedError) as error:
-            state, progress.reason = EntryState.REFUSED, error.message
-        except KernelFoundryError as error:
-            state, progress.reason = EntryState.FAILED, error.message
+    except (TaskInvalidError, TaskRefusedError) as error:
+        state, progress.reason = EntryState.REFUSED, error.message
+    except KernelFoundryError as error:
+        state, progress.reason = EntryState.FAILED, error.message
     if kept and source and verdict and verdict is not known:
         kept.keep(task, source, verdict)
     if verdict is not None:
@@ -92,4 +102,5 @@ def _judged(
         number=number, task=task, repeat=0, seed=0, run="", state=state, progress=progress
     )
     passed = verdict if verdict is not None and verdict.passed else None
-    return EntryResult(entry=entry, published=passed), verdict
+    has_compiled = verdict is not None and is_behind_a_build([verdict.outcome])
+    return EntryResult(entry=entry, published=passed, has_compiled=has_compiled), verdict

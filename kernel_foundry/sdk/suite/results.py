@@ -1,11 +1,14 @@
 """What each run of a suite came to, as the archive has it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
     Evaluation,
+    EvaluationOutcome,
     WorkloadResult,
     speedup_interval_of,
     speedup_of,
@@ -23,6 +26,15 @@ FASTEST = "fastest"
 """Stands for the fastest baseline of each workload."""
 
 
+_BEHIND_A_BUILD: Final = (
+    EvaluationOutcome.PASSED,
+    EvaluationOutcome.LAUNCH_ERROR,
+    EvaluationOutcome.CRASHED,
+    EvaluationOutcome.WRONG_RESULT,
+    EvaluationOutcome.NONDETERMINISTIC,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryResult:
     """One run of a suite and its winner."""
@@ -32,6 +44,9 @@ class EntryResult:
     """Of a run that goes on, the best so far; None where nothing passed."""
     published: Evaluation | None = None
     """The verdict on a foreign kernel that passed, where it was judged in place of a run."""
+    has_compiled: bool = False
+    """Whether some kernel is known to have been compiled; what was rejected or timed out does not
+    tell."""
 
     @property
     def verdict(self) -> Evaluation | None:
@@ -128,6 +143,14 @@ async def _result(archive: Archive, entry: SuiteEntry) -> EntryResult:
     if entry.state not in (EntryState.FINISHED, EntryState.BEGUN):
         return EntryResult(entry=entry)
     try:
-        return EntryResult(entry=entry, winner=await winner(archive, entry.run))
+        best = await winner(archive, entry.run)
+        outcomes = () if best else (await archive.stats(entry.run)).outcomes
     except RunNotFoundError:
         return EntryResult(entry=entry)
+    has_compiled = best is not None or is_behind_a_build(one.outcome for one in outcomes)
+    return EntryResult(entry=entry, winner=best, has_compiled=has_compiled)
+
+
+def is_behind_a_build(outcomes: Iterable[str]) -> bool:
+    """Return whether some outcome is one that only a compiled kernel has."""
+    return any(outcome in _BEHIND_A_BUILD for outcome in outcomes)

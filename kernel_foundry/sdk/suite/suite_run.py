@@ -240,7 +240,9 @@ class _SuiteRun:
 
         def listen(event: Event) -> None:
             if isinstance(event, AdmissionEvent):
-                progress.degeneracies = event.admission.degeneracies
+                progress.note(event.admission)
+                # A run that is killed at its end is not admitted again.
+                self._store.write(self._suite, entry)
             self._listener(SuiteRunEvent(entry=entry, event=event))
 
         budget = _loop_budget(progress.budget, plan.stop_at)

@@ -142,6 +142,9 @@ def test_one_command_judges_them_all(
     monkeypatch.setattr(
         Foundry, "evaluate_foreign", lambda _self, task, source, **_: judge(task, source)
     )
+    monkeypatch.setattr(
+        Foundry, "admit", lambda _self, task, **_: asyncio.run(FakeEvaluator().admit(task))
+    )
     out = tmp_path / "out"
     asked = ["judge", str(tasks), str(kernels), "--out", str(out)]
     assert command.main(asked, standalone_mode=False) == 1
@@ -159,6 +162,11 @@ def test_one_command_judges_them_all(
     assert sorted(found["verdicts"]) == ["level1_19_ReLU", "level1_20_GELU", "wrong"]
     assert found["verdicts"]["level1_19_ReLU"]["trust"] == "foreign"
     assert (out / "eval_results_level1.json").exists()
+    (wrong,) = json.loads((out / "eval_results.json").read_text())["wrong"]
+    assert (wrong["compiled"], wrong["correctness"]) == (True, False)
+    times = json.loads((out / "baseline_time_eager.json").read_text())["level1"]
+    assert {"19_ReLU.py", "20_GELU.py", "softmax.py", "wrong.py"} == set(times)
+    assert times["softmax.py"]["hardware"] == "fake device"
     assert f"{kernels.name} on {tasks.name}: " in (out / "report.html").read_text()
 
 

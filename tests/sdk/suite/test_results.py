@@ -5,22 +5,30 @@ import csv
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.plain import to_json
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.sdk.suite.comparison import Change, compare
 from kernel_foundry.sdk.suite.entry import EntryState
-from kernel_foundry.sdk.suite.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite.kernelbench_files import (
+    baseline_names,
+    baseline_times,
+    eval_results,
+    level_of,
+)
 from kernel_foundry.sdk.suite.matrix import matrix_of
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
-from tests.sdk.suite.small_suite import plan_of, services_in, work
+from tests.sdk.suite.small_suite import TwoDevices, plan_of, services_in, work
 
 NAMES = ("level1_19_ReLU", "level1_20_LeakyReLU", "level2_3_<script>x", "=odd")
 
@@ -224,7 +232,9 @@ def test_kernelbenchs_files_give_kernelbenchs_fast_p(
     samples = json.loads(to_json(eval_results(level1)))
     times = json.loads(to_json(baseline_times(level1, "eager")))["level1"]
     assert list(samples) == ["19", "20"]
-    assert list(times) == ["19_ReLU.py"]
+    assert list(times) == ["19_ReLU.py", "20_LeakyReLU.py"]  # by position, as the samples
+    assert {time["hardware"] for time in times.values()} == {"fake device"}
+    assert {time["device"] for time in times.values()} <= {"fake:0", "fake:1"}
     assert samples["20"][0]["runtime"] == -1.0
     correct = np.array([of[0]["correctness"] for of in samples.values()])
     speedup = times["19_ReLU.py"]["mean"] / samples["19"][0]["runtime"]
@@ -232,6 +242,31 @@ def test_kernelbenchs_files_give_kernelbenchs_fast_p(
     for fast in eager.fast:
         expected = np.mean(correct & (np.array([speedup, 0.0]) > fast.p))
         assert fast.share.value == pytest.approx(expected)
+
+
+class Failing(TwoDevices):
+    """Candidates of task t0 do not compile, those of the others are wrong."""
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        passed = await super().evaluate(request)
+        outcome = EvaluationOutcome.WRONG_RESULT
+        if request.task.name == "t0":
+            outcome = EvaluationOutcome.COMPILE_ERROR
+        return replace(passed, outcome=outcome, workloads=(), fitness=0.0, optimistic_fitness=0.0)
+
+
+def test_a_sample_says_whether_any_kernel_compiled(tmp_path: Path) -> None:
+    async def make() -> tuple[EntryResult, ...]:
+        services = services_in(tmp_path, evaluator=Failing())
+        return await results_of(services.archive, await work(tmp_path, plan_of(2), services))
+
+    results = asyncio.run(make())
+    samples = [samples[0] for samples in eval_results(results).values()]
+    assert [one["compiled"] for one in samples] == [False, True]
+    assert [one["correctness"] for one in samples] == [False, False]
+    assert baseline_names(results) == ("eager",)
+    times = baseline_times(results, "eager")["level1"]
+    assert [time["mean"] for time in times.values()] == [1.0, 1.0]  # ms, of the admission
 
 
 def test_tables_have_a_row_for_each_run_and_no_formulas(
