@@ -36,7 +36,7 @@ from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
 from kernel_foundry.sdk.services import Services, Targets
 from kernel_foundry.sdk.suite.entry import EntryState, entries_of
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate, estimated, pace_of
-from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget, read_plan
+from kernel_foundry.sdk.suite.plan import SuitePlan, WholeBudget, read_plan, start_place
 from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.starting_points import check_start_from
 from kernel_foundry.sdk.suite.store.store import SuiteStore
@@ -92,9 +92,10 @@ from kernel_foundry.sdk.suite.tables import suite_object
     "--from",
     "start_from",
     multiple=True,
-    metavar="FOLDER|SUITE",
-    help="Begin each task with the folder's files called like it (TASK.md, TASK.cu, TASK/…), or "
-    "with its winners in another suite, as `optimize --from` does; repeatable.",
+    metavar="FOLDER|FILE|SUITE",
+    help="Begin each task with the folder's files called like it (TASK.md, TASK.cu, TASK.json, "
+    "TASK/…), with its kernel in a file that `suite judge` takes (.json, .jsonl), or with its "
+    "winners in another suite, as `optimize --from` does; repeatable.",
 )
 @click.option(
     "--requests-per-minute", type=click.IntRange(min=1), help="Most requests of each run to models."
@@ -158,8 +159,7 @@ def _settings(given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, d
     of_source = click.get_current_context().get_parameter_source("models")
     models = values.pop("models")
     defaults = {"models": list(models)} if models else {}
-    folders = {name: Path(name) for name in values.pop("start_from")}
-    values["from"] = [str(p.resolve()) if p.is_dir() else name for name, p in folders.items()]
+    values["from"] = [start_place(name, Path(name)) for name in values.pop("start_from")]
     replaced = {key: value for key, value in values.items() if value}
     if models and of_source is ParameterSource.COMMANDLINE:
         replaced["models"] = list(models)

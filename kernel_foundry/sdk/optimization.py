@@ -15,6 +15,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.device_class import kept_to_class, ways_to_ask
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.domain.model_limit import ModelLimit, limits_text
 from kernel_foundry.domain.operator_list import operator_list
@@ -59,7 +60,7 @@ async def optimize(
     seed: int = 0,
     in_flight: int = 2,
     without: tuple[str, ...] = (),
-    start_from: Sequence[Path | str] = (),
+    start_from: Sequence[Path | str | Material] = (),
     judging: int | None = None,
 ) -> RunResult:
     """Begin a run and search until its budget ends it; see `client.Foundry.optimize`.

@@ -44,7 +44,7 @@ class StartingPoint:
 
 
 async def starting_point(
-    sources: Sequence[Path | str],
+    sources: Sequence[Path | str | Material],
     *,
     archive: Archive,
     evaluator: Evaluator,
@@ -58,7 +58,8 @@ async def starting_point(
     another language.
 
     Args:
-        sources: Candidate files (`CANDIDATE_SUFFIX`), code (`MATERIAL_SUFFIXES`), names of runs.
+        sources: Candidate files (`CANDIDATE_SUFFIX`), code (`MATERIAL_SUFFIXES`, or as it is to
+            be shown), names of runs.
         archive: Has the runs.
         evaluator: Says what binds.
         task: Of the run.
@@ -71,6 +72,9 @@ async def starting_point(
     candidates: dict[str, KernelSource] = {}
     materials: list[Material] = []
     for source in sources:
+        if isinstance(source, Material):
+            materials.append(source)
+            continue
         path = Path(source)
         if path.suffix in MATERIAL_SUFFIXES:
             materials.append(Material(name=path.name, text=read_text_file(path, LONGEST_MATERIAL)))

@@ -21,6 +21,7 @@ from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
+from kernel_foundry.sdk.suite.published_kernels import is_published
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.shown_value import shown
 
@@ -62,7 +63,7 @@ class SuitePlan:
     repeats: int = 1
     without: tuple[str, ...] = ()
     start_from: tuple[str, ...] = ()
-    """Folders and suites, see `starting_points.py`."""
+    """Folders, files and suites, see `starting_points.py`."""
     in_flight: int = 2
     stop_at: float | None = None
     """Share of the traffic bound at which a run ends, as in `loop.budget.Budget`."""
@@ -233,10 +234,19 @@ def _files(folder: Path, pattern: str) -> list[Path]:
     return [path for path in found if path.name != "__init__.py"]
 
 
+def start_place(name: str, path: Path) -> str:
+    """Return the whole path of a folder or of published kernels, else the name of a suite.
+
+    Args:
+        name: As it was written.
+        path: Where it would lie.
+    """
+    return str(path.resolve()) if path.is_dir() or is_published(path) else name
+
+
 def _start_from(value: Any, folder: Path) -> tuple[str, ...]:
-    """Folders by their whole path, and names of suites."""
-    paths = ((name, folder / name) for name in _names("from", value))
-    return tuple(str(path.resolve()) if path.is_dir() else name for name, path in paths)
+    """Folders and files by their whole path, and names of suites."""
+    return tuple(start_place(name, folder / name) for name in _names("from", value))
 
 
 def _language_of(devices: tuple[str, ...]) -> Language:

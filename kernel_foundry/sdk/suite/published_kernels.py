@@ -18,6 +18,8 @@ from kernel_foundry.sdk.foreign_file import FOREIGN_ENDINGS, python_of, solution
 from kernel_foundry.sdk.task_import.entry import NotRepresentableError
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
 
+PUBLISHED_SUFFIXES: Final = (".json", ".jsonl")
+"""Of files that hold published kernels and nothing else; Python may be a task as well."""
 _NUMBERED: Final = re.compile(
     r"(?:level_?(?P<level>[0-9]{1,9})_)?(?:problem_|task_)?(?P<problem>[0-9]{1,9})(?:_.*)?"
 )
@@ -49,6 +51,11 @@ def read_published(path: Path) -> tuple[PublishedKernel, ...]:
     if not found:
         raise InvalidArgumentError(f"{path}: no .py, .json or .jsonl file", file=str(path))
     return found
+
+
+def is_published(path: Path) -> bool:
+    """Return whether a path is a file of published kernels, by its name."""
+    return path.suffix in PUBLISHED_SUFFIXES and path.is_file()
 
 
 def kernel_for(task: str, kernels: Iterable[PublishedKernel]) -> PublishedKernel | None:

@@ -52,7 +52,7 @@ from kernel_foundry.sdk.suite.progress import (
     SuiteRunEvent,
     WaitEvent,
 )
-from kernel_foundry.sdk.suite.starting_points import starting_points
+from kernel_foundry.sdk.suite.starting_points import published_in, starting_points
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.suite_budget import SuiteBudget
@@ -143,6 +143,7 @@ class _SuiteRun:
         self._store = store
         self._suite = suite
         self._plan = suite.plan
+        self._published = published_in(suite.plan.start_from)
         self._devices = devices
         self._budget = SuiteBudget(suite, len(devices))
         self._listener = listener
@@ -263,7 +264,9 @@ class _SuiteRun:
                 in_flight=plan.in_flight,
                 # Runs of a suite are compared: none of them may begin with another's winner.
                 without=tuple(dict.fromkeys((*plan.without, SHELF))),
-                start_from=starting_points(plan.start_from, entry.task.name, self._store),
+                start_from=starting_points(
+                    plan.start_from, entry.task.name, self._store, self._published
+                ),
                 judging=evaluations_of_a_device(plan.language),
                 listener=listen,
             )

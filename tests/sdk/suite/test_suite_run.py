@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -17,6 +18,7 @@ from kernel_foundry.domain.account import ModelSpend, RunAccount
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest, TokenUsage
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
@@ -37,7 +39,11 @@ from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.plan import WholeBudget
 from kernel_foundry.sdk.suite.progress import EntryEvent, SuiteEvent, SuiteRunEvent
 from kernel_foundry.sdk.suite.results import results_of
-from kernel_foundry.sdk.suite.starting_points import check_start_from
+from kernel_foundry.sdk.suite.starting_points import (
+    check_start_from,
+    published_in,
+    starting_points,
+)
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.testing.evaluator import FakeEvaluator
@@ -127,6 +133,9 @@ async def test_runs_begin_with_files_of_their_name_and_with_winners_of_a_suite(
     (files / "t1").mkdir(parents=True)
     (files / "t1" / "old.cu").write_text("// an old kernel\n")
     (files / "t1.py").write_text("the task itself\n")
+    spec = {"language": "triton", "entry_point": "main.py::run"}
+    sources = [{"path": name, "content": f"# {name}"} for name in ("main.py", "more.py")]
+    (files / "t1.json").write_text(json.dumps({"spec": spec, "sources": sources}))
     plan = plan_of(2, name="more", seed=50, start_from=(str(files), "small"))
     suite = await work(tmp_path, plan, services_in(tmp_path))
     assert states(suite) == ["finished"] * 2
@@ -134,15 +143,37 @@ async def test_runs_begin_with_files_of_their_name_and_with_winners_of_a_suite(
     specs = [(await archive.get_run(f"more.t{i}")).spec for i in range(2)]
     elites = {e.candidate.digest for e in await archive.elites("small.t1")}
     await archive.close()
-    assert [[m.name for m in spec.materials] for spec in specs] == [[], ["old.cu"]]
+    shown = [[m.name for m in spec.materials] for spec in specs]
+    assert shown == [[], ["old.cu", "t1.json: main.py", "t1.json: more.py"]]
     begun = {candidate.digest for candidate in specs[1].first_candidates}
     assert begun
     assert begun <= elites
 
 
+def test_runs_begin_with_published_kernels_of_their_task(tmp_path: Path) -> None:
+    """Which are shown as they are; one that cannot be read is none."""
+    lines = [
+        {"level_id": 1, "task_id": number, "custom_code": code}
+        for number, code in ((19, "class ModelNew: ...\n"), (20, "class ModelNew("))
+    ]
+    file = tmp_path / "h100.json"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    with closing(SuiteStore(tmp_path / "suites.db")) as store:
+        check_start_from((str(file),), store)
+        published = published_in((str(file),))
+
+        def begun(task: str) -> tuple[object, ...]:
+            return starting_points((str(file),), task, store, published)
+
+        (shown,) = begun("level1_19_ReLU")
+        assert isinstance(shown, Material)
+        assert (shown.name, shown.text) == ("h100.json, line 1: kernel.py", "class ModelNew: ...\n")
+        assert begun("level1_20_GELU") == begun("level2_19_Fused") == ()
+
+
 def test_what_is_neither_a_folder_nor_a_suite_is_refused(tmp_path: Path) -> None:
     store = SuiteStore(tmp_path / "suites.db")
-    with pytest.raises(InvalidArgumentError, match="none is neither a folder nor a suite"):
+    with pytest.raises(InvalidArgumentError, match="none is neither a folder nor published"):
         check_start_from(("none",), store)
     store.close()
 
