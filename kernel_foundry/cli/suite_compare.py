@@ -35,8 +35,11 @@ def compare_command(before: str, after: str, as_json: bool, **targets: Any) -> i
     run of a task on each side its interval holds the noise of measuring alone, and another search
     may end elsewhere: --repeats of `suite run` tells. Figures over all tasks resample tasks.
 
+    Each may also be the --out folder of `suite judge`: their kernels and ours.
+
     \b
     kfoundry suite compare monday tuesday
+    kfoundry suite compare theirs level1
     """  # noqa: D301  a backspace keeps click from joining the lines
     (old, old_results), (new, new_results) = open_results([before, after], **targets)
     found = compare(old.plan.name, old_results, new.plan.name, new_results)

@@ -8,7 +8,7 @@ import click
 
 from kernel_foundry.cli.options import target_options
 from kernel_foundry.cli.output import print_text
-from kernel_foundry.cli.suite_show import open_results
+from kernel_foundry.cli.suite_show import open_suite
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.quantity_text import counted
@@ -43,7 +43,7 @@ def export_command(name: str, out: Path | None, **targets: Any) -> int:
     \b
     kfoundry suite export monday --out results
     """  # noqa: D301  a backspace keeps click from joining the lines
-    ((suite, results),) = open_results([name], **targets)
+    suite, results = open_suite(name, **targets)
     folder = out or Path(suite.plan.name)
     write_results(folder, results, suite_object(suite, results))
     _write_records(folder / "records", suite, results)

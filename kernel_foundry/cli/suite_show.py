@@ -22,6 +22,7 @@ from kernel_foundry.sdk.statistics.estimate_text import (
     score_text,
     share_text,
 )
+from kernel_foundry.sdk.suite.kept_verdicts import is_judged, judged_suite
 from kernel_foundry.sdk.suite.numbers.fast_p import THRESHOLDS
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
@@ -31,17 +32,34 @@ from kernel_foundry.sdk.suite.tables import suite_object
 from kernel_foundry.sdk.verdict_text import bits_number, headline_text, trust_text
 
 
+def open_suite(name: str, **targets: Any) -> tuple[Suite, tuple[EntryResult, ...]]:
+    """Return a suite with its results; "" is the newest.
+
+    Raises:
+        InvalidArgumentError: there is none.
+    """
+    with closing(SuiteStore(suites_path())) as store:
+        suite = store.find(name)
+    with open_foundry(**targets) as foundry:
+        return suite, foundry.ask_archive(lambda archive: results_of(archive, suite))
+
+
 def open_results(
     names: Sequence[str], **targets: Any
 ) -> list[tuple[Suite, tuple[EntryResult, ...]]]:
-    """Return suites with their results; "" is the newest."""
+    """Return suites, and folders of judged kernels as such, with their results.
+
+    Raises:
+        InvalidArgumentError: a name is neither that of a suite nor such a folder.
+    """
     with closing(SuiteStore(suites_path())) as store:
-        suites = [store.find(name) for name in names]
-    with open_foundry(**targets) as foundry:
-        return [
-            (suite, foundry.ask_archive(lambda a, s=suite: results_of(a, s)))  # type: ignore[misc]
-            for suite in suites
-        ]
+        suites = store.names()
+    return [
+        judged_suite(Path(name))
+        if name and name not in suites and is_judged(Path(name))
+        else open_suite(name, **targets)
+        for name in names
+    ]
 
 
 @click.command("show")
@@ -50,6 +68,8 @@ def open_results(
 @target_options
 def show_command(name: str, as_json: bool, **targets: Any) -> int:
     """Show a suite in the field's numbers, and each of its runs.
+
+    NAME may also be the --out folder of `suite judge`.
 
     fast_p is KernelBench's: the share of all tasks that are correct and more than p times faster.
     win@p is the same share of all workloads, shown where tasks have several. Geometric mean and
@@ -80,7 +100,7 @@ def report_command(name: str, out: Path | None, **targets: Any) -> int:
     \b
     kfoundry suite report monday --out monday.html
     """  # noqa: D301  a backspace keeps click from joining the lines
-    ((suite, results),) = open_results([name], **targets)
+    suite, results = open_suite(name, **targets)
     path = out or suite_report_path(suite.plan.name)
     write_suite_report(suite_page(suite, results), path)
     print_text(path)

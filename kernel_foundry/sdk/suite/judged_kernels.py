@@ -15,10 +15,10 @@ from kernel_foundry.errors import (
     TaskInvalidError,
     TaskRefusedError,
 )
-from kernel_foundry.sdk.suite.entry import EntryState, RunProgress, SuiteEntry
+from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
 from kernel_foundry.sdk.suite.published_kernels import PublishedKernel, kernel_for
-from kernel_foundry.sdk.suite.results import EntryResult, is_behind_a_build
+from kernel_foundry.sdk.suite.results import EntryResult, judged_result
 from kernel_foundry.sdk.task_file import read_task
 
 Judge = Callable[[Task, ForeignSource], Evaluation]
@@ -75,32 +75,41 @@ def _judged(
     kept: KeptVerdicts | None,
     admit: Admit | None,
 ) -> tuple[EntryResult, Evaluation | None]:
-    progress = RunProgress()
-    state, verdict = EntryState.FINISHED, None
-    started = time.monotonic()
     source = None if kernel is None else kernel.source
-    known = kept.find(task, source) if kept and source else None
+    digest = "" if source is None else source.digest
+    known = kept.find(task, digest) if kept else None
+    if known is not None:
+        entry, verdict = known.entry, known.evaluation
+        entry.number = number
+    else:
+        entry = SuiteEntry(number=number, task=task, repeat=0, seed=0, run="")
+        verdict = _verdict(entry, source, judge, admit)
     if source is None:
-        progress.reason = "there is no kernel" if kernel is None else kernel.reason
+        entry.progress.reason = "there is no kernel" if kernel is None else kernel.reason
+    if kept and known is None:
+        kept.keep(entry, digest, verdict)
+    return judged_result(entry, verdict), verdict
+
+
+def _verdict(
+    entry: SuiteEntry, source: ForeignSource | None, judge: Judge, admit: Admit | None
+) -> Evaluation | None:
+    """The verdict on one kernel, if there is any; `entry` says what became of its task."""
+    progress, verdict = entry.progress, None
+    entry.state = EntryState.FINISHED
+    started = time.monotonic()
     try:
-        if admit is not None and (admission := admit(task)).admitted:
+        if admit is not None and (admission := admit(entry.task)).admitted:
             progress.note(admission)
         if source is not None:
-            verdict = known or judge(task, source)
+            verdict = judge(entry.task, source)
     except (TaskInvalidError, TaskRefusedError) as error:
-        state, progress.reason = EntryState.REFUSED, error.message
+        entry.state, progress.reason = EntryState.REFUSED, error.message
     except KernelFoundryError as error:
-        state, progress.reason = EntryState.FAILED, error.message
-    if kept and source and verdict and verdict is not known:
-        kept.keep(task, source, verdict)
+        entry.state, progress.reason = EntryState.FAILED, error.message
     if verdict is not None:
         progress.device, progress.evaluations = verdict.device, 1
         if not verdict.passed:
             progress.reason = f"{verdict.outcome.value}: {headline(verdict.findings)}"
     progress.seconds = time.monotonic() - started
-    entry = SuiteEntry(
-        number=number, task=task, repeat=0, seed=0, run="", state=state, progress=progress
-    )
-    passed = verdict if verdict is not None and verdict.passed else None
-    has_compiled = verdict is not None and is_behind_a_build([verdict.outcome])
-    return EntryResult(entry=entry, published=passed, has_compiled=has_compiled), verdict
+    return verdict

@@ -152,7 +152,7 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
     if not tasks:
         raise _PlanError("no tasks; expected task files, such as `tasks: [tasks/*.py]`")
     devices = _names("devices", settings.get("devices") or [])
-    language = setting("language", _language, _language_of(devices))
+    language = setting("language", _language, language_of(devices))
     repeats = setting("repeats", _count, 1)
     if repeats * len(tasks) > MOST_RUNS:
         raise _PlanError(
@@ -249,8 +249,8 @@ def _start_from(value: Any, folder: Path) -> tuple[str, ...]:
     return tuple(start_place(name, folder / name) for name in _names("from", value))
 
 
-def _language_of(devices: tuple[str, ...]) -> Language:
-    """The language of the first device, else SYCL."""
+def language_of(devices: tuple[str, ...]) -> Language:
+    """Return the language of the first device, else SYCL."""
     kind = devices[0].partition(":")[0] if devices else ""
     return Language(kind) if kind in list(Language) else Language.SYCL
 

@@ -1,6 +1,5 @@
 """What each run of a suite came to, as the archive has it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -147,10 +146,14 @@ async def _result(archive: Archive, entry: SuiteEntry) -> EntryResult:
         outcomes = () if best else (await archive.stats(entry.run)).outcomes
     except RunNotFoundError:
         return EntryResult(entry=entry)
-    has_compiled = best is not None or is_behind_a_build(one.outcome for one in outcomes)
+    has_compiled = best is not None or any(one.outcome in _BEHIND_A_BUILD for one in outcomes)
     return EntryResult(entry=entry, winner=best, has_compiled=has_compiled)
 
 
-def is_behind_a_build(outcomes: Iterable[str]) -> bool:
-    """Return whether some outcome is one that only a compiled kernel has."""
-    return any(outcome in _BEHIND_A_BUILD for outcome in outcomes)
+def judged_result(entry: SuiteEntry, verdict: Evaluation | None) -> EntryResult:
+    """Return the result of a task whose kernel was judged, where there was one."""
+    return EntryResult(
+        entry=entry,
+        published=verdict if verdict is not None and verdict.passed else None,
+        has_compiled=verdict is not None and verdict.outcome in _BEHIND_A_BUILD,
+    )

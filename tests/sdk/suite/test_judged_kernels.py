@@ -17,7 +17,7 @@ from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.suite.entry import EntryState
 from kernel_foundry.sdk.suite.judged_kernels import judge_published, read_tasks
-from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts
+from kernel_foundry.sdk.suite.kept_verdicts import KeptVerdicts, judged_suite
 from kernel_foundry.sdk.suite.published_kernels import kernel_for, read_published
 from kernel_foundry.sdk.suite.results import EntryResult
 from kernel_foundry.sdk.suite.summary import summary_of
@@ -168,6 +168,38 @@ def test_one_command_judges_them_all(
     assert {"19_ReLU.py", "20_GELU.py", "softmax.py", "wrong.py"} == set(times)
     assert times["softmax.py"]["hardware"] == "fake device"
     assert f"{kernels.name} on {tasks.name}: " in (out / "report.html").read_text()
+
+
+def test_a_folder_of_verdicts_is_shown_and_compared_as_a_suite(
+    tasks: Path,
+    kernels: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(tmp_path / "data"))
+    known, judge = read_tasks(tasks, admit_degenerate=True), _judge()
+    for name, asked in (("theirs", ""), ("ours", "other"), ("ours", "")):
+        published = read_published(kernels) if name == "theirs" else read_published(kernels)[:1]
+        with closing(KeptVerdicts(tmp_path / name, asked)) as kept:
+            judged = judge_published(known, published, judge, lambda *_: None, kept)
+        suite, results = judged_suite(tmp_path / name)
+        assert results == judged
+        assert suite.has_ended
+    theirs, ours = str(tmp_path / "theirs"), str(tmp_path / "ours")
+    assert command.main(["show", theirs, "--json"], standalone_mode=False) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["suite"], found["summary"]["correctness"]["value"]) == ("theirs", 0.4)
+    assert command.main(["compare", theirs, ours, "--json"], standalone_mode=False) == 0
+    changes = [task["change"] for task in json.loads(capsys.readouterr().out)["tasks"]]
+    assert changes.count("lost") == 1
+    assert command.main(["show", theirs], standalone_mode=False) == 0
+    assert "solved: 40 %" in capsys.readouterr().out
+    with pytest.raises(InvalidArgumentError, match="no suite called"):
+        command.main(["show", str(tasks)], standalone_mode=False)
+    (tmp_path / "theirs" / "verdicts.jsonl").write_text("{}\n")
+    with pytest.raises(InvalidArgumentError, match="no verdict there"):
+        command.main(["show", theirs], standalone_mode=False)
 
 
 def test_what_was_judged_before_a_kill_is_not_judged_again(
