@@ -44,6 +44,11 @@ def test_a_suite_runs_and_is_listed(
     assert listed["runs"]["finished"] == 1
     with pytest.raises(AlreadyExistsError, match="--resume --name small"):
         command.main(asked, standalone_mode=False)
+    asked[asked.index("small")] = "next"
+    assert command.main([*asked, "--estimate"], standalone_mode=False) == 0
+    estimate = json.loads(capsys.readouterr().out)
+    assert estimate["pace"]["runs"] == 1
+    assert estimate["hours"] > 0
     _show(tasks.parent, capsys)
 
 
