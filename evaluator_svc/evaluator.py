@@ -10,9 +10,9 @@ import dataclasses
 import importlib.metadata
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -31,9 +31,11 @@ from evaluator_svc.pipeline.sweep.sweep import CandidateSweep
 from evaluator_svc.pipeline.timing.admission_check import checked_admission
 from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from evaluator_svc.probing.host import probe_host
+from evaluator_svc.processes.call_stop import CallStop, check_call
 from evaluator_svc.processes.judge_starter import JudgeStarter
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
+from evaluator_svc.requests.listeners import RETRY_SECONDS
 from evaluator_svc.requests.missing_modules import check_imports
 from evaluator_svc.requests.request_limits import (
     check_asked_task,
@@ -42,17 +44,16 @@ from evaluator_svc.requests.request_limits import (
     check_sweep,
 )
 from evaluator_svc.requests.sweeps import Emit, Sweeps
+from evaluator_svc.requests.verdicts import Verdicts
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.work_log import logged, logged_verdict
 from kernel_foundry.caller import caller
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, DeviceLoad, IsolationReport, Peaks
-from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
@@ -73,8 +74,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_REMEMBERED_REQUESTS: Final = 1024
-"""Answers kept for callers that repeat a request."""
 _PACKAGES: Final = ("torch", "intel-sycl-rt", "intel-opencl-rt", "nvidia-cuda-nvrtc")
 _OWN_FAILURES: Final = (
     ProcessLostError,
@@ -94,17 +93,21 @@ _ADMISSION_SHARE: Final = 0.25
 class LocalEvaluator:
     """The `kernel_foundry.ports.Evaluator` of this machine.
 
-    A call whose caller goes away is finished all the same: what it holds is bounded by the
-    request's own limits.
+    A call whose caller goes away is stopped: its process ends, its turn on the device is over. One
+    with a request id goes on for `retry_seconds` before that. An admission that has begun goes on
+    to its end: it is kept for every later call.
 
     Args:
         settings: Every choice; see there.
+        retry_seconds: How long a call with a request id goes on when nobody waits for it.
 
     Raises:
         InvalidArgumentError: an unknown device kind.
     """
 
-    def __init__(self, settings: EvaluatorSettings) -> None:
+    def __init__(
+        self, settings: EvaluatorSettings, *, retry_seconds: float = RETRY_SECONDS
+    ) -> None:
         check_kinds(settings.device_kinds)
         self._launcher = ProcessLauncher()
         self._places = settings.parallel_evaluations
@@ -117,8 +120,8 @@ class LocalEvaluator:
         self._threads = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
         self._closing = False
-        self._answers: OrderedDict[str, asyncio.Future[Evaluation]] = OrderedDict()
-        self._sweeps = Sweeps()
+        self._verdicts = Verdicts(retry_seconds)
+        self._sweeps = Sweeps(retry_seconds)
 
     async def capabilities(self) -> Capabilities:
         """Return devices with measured limits, what is missing and why, and the isolation."""
@@ -136,15 +139,7 @@ class LocalEvaluator:
         check_evaluation(request)
         if not request.request_id:
             return await self._evaluated(request)
-        # Two clients may choose the same id: the other's request is another one.
-        key = content_digest(to_json(request))
-        answer = self._answers.get(key)
-        if answer is None or (answer.done() and not _succeeded(answer)):
-            answer = asyncio.ensure_future(self._evaluated(request))
-            self._answers[key] = answer
-            while len(self._answers) > _REMEMBERED_REQUESTS:
-                self._answers.popitem(last=False)
-        return await asyncio.shield(answer)
+        return await self._verdicts.verdict(request, lambda: self._evaluated(request))
 
     async def evaluate_foreign(self, request: ForeignRequest) -> Evaluation:
         """Judge a foreign kernel, in a process of its own kind."""
@@ -174,8 +169,9 @@ class LocalEvaluator:
         )
 
     async def close(self) -> None:
-        """Let what runs finish, then stop every process."""
+        """Let what somebody waits for finish, then stop every process."""
         self._closing = True
+        self._verdicts.stop_unheard()
         self._sweeps.stop()  # each may have minutes left
         await asyncio.to_thread(self._close)
 
@@ -231,14 +227,17 @@ class LocalEvaluator:
     ) -> T:
         """Run `work` on a thread when it is the caller's turn.
 
-        The turn ends with the work, also where the caller has left; so does what is `held`.
+        The turn ends with the work, which is stopped where the caller leaves; so does what is
+        `held`.
         """
         places = _BUILDS_AT_ONCE if place == _BUILDS else self._places
         turn = self._turns.ask(place, caller(), places)
         held.callback(self._turns.end, turn)
 
+        stop = CallStop()
+
         def held_work() -> T:
-            with held:
+            with held, stop.in_force():
                 return work()
 
         try:
@@ -248,7 +247,11 @@ class LocalEvaluator:
             held.close()
             raise
         running.add_done_callback(_noticed)
-        return await asyncio.shield(running)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         return await self._started(threads, work)
@@ -256,7 +259,7 @@ class LocalEvaluator:
     def _started(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> asyncio.Future[T]:
         if self._closing:
             raise ShuttingDownError("the evaluator is closing")
-        return asyncio.get_running_loop().run_in_executor(threads, work)
+        return asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
 
     def _capabilities(self) -> Capabilities:
         sites = self._sites.working()
@@ -338,6 +341,7 @@ class LocalEvaluator:
         if not LIBRARY_OPS.keys().isdisjoint(task.library_ops):
             site.warm_up_library()
         with self._admission_lock:
+            check_call()
             peaks = self._peaks(site)  # bound and estimate follow from them
             admission = site.remembered_admission(task)
             if admission is None:
@@ -396,10 +400,6 @@ def _noticed(ended: "asyncio.Future[Any]") -> None:
     """Take the error of a call whose caller has left, which asyncio would report as lost."""
     if not ended.cancelled():
         ended.exception()
-
-
-def _succeeded(answer: "asyncio.Future[Evaluation]") -> bool:
-    return not answer.cancelled() and answer.exception() is None
 
 
 def _in_common(processes: tuple[IsolationReport, ...]) -> IsolationReport:

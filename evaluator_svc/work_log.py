@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.processes.call_stop import CallStoppedError
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.foreign import ForeignRequest
 from kernel_foundry.domain.request import EvaluationRequest
@@ -35,6 +36,9 @@ def logged(what: str, task: Task, device: str) -> Iterator[Callable[[str], None]
     _log.info("%s begins", about)
     try:
         yield told
+    except CallStoppedError:
+        outcome = "stopped, nobody waits for it"
+        raise
     finally:
         _log.info("%s: %s, %.1f s", about, outcome, time.monotonic() - began_s)
 

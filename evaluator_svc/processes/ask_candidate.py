@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
+from evaluator_svc.processes.call_stop import CallStoppedError, check_call
 from evaluator_svc.processes.channel import (
     ChannelClosedError,
     ChannelFormatError,
@@ -39,6 +40,9 @@ def ask_candidate(
 
     A process that dies while it works on a candidate is the candidate's failure, whatever the
     reason: what happened inside it cannot be told from outside.
+
+    Raises:
+        CallStoppedError: nobody waits for the answer; the process is ended.
     """
     received = ask_for_blobs(
         process,
@@ -77,8 +81,12 @@ def ask_for_blobs(
             timeout_seconds=seconds,
             blobs=blobs,
             descriptors=descriptors,
+            look=check_call,
         )
         check_answer(message, received.message, blob_count=len(received.blobs))
+    except CallStoppedError:
+        process.kill()
+        raise
     except ChannelTimeoutError:
         process.kill()
         return _timed_out(doing, seconds, late_hint)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final, Protocol
@@ -27,6 +28,7 @@ from evaluator_svc.sandbox import bubblewrap
 
 _REAP_SECONDS: Final = 5.0
 """A killed process is gone in milliseconds; a driver may hold it in a system call a little."""
+_LOOK_SECONDS: Final = 0.25
 _STDERR_TAIL_BYTES: Final = 4096
 _SHELL_SIGNAL_BASE: Final = 128
 """bubblewrap reports its child's signal as exit code 128 + signal, as a shell does."""
@@ -169,15 +171,28 @@ class ChildProcess:
         timeout_seconds: float,
         blobs: tuple[bytes, ...] = (),
         descriptors: tuple[int, ...] = (),
+        look: Callable[[], None] = lambda: None,
     ) -> ReceivedMessage:
         """Send `message` and return the answer; raises `ChannelError`s.
 
-        The limit does not count what the process waited for a core.
+        The limit does not count what the process waited for a core. `look` is called several times
+        a second meanwhile; what it raises gives the answer up, and with it the process.
         """
+
+        def answers(seconds: float) -> bool:
+            end_s = time.monotonic() + seconds
+            while True:
+                look()
+                left_s = end_s - time.monotonic()
+                if self.conversation.has_answer(min(max(left_s, 0.0), _LOOK_SECONDS)):
+                    return True
+                if left_s <= _LOOK_SECONDS:
+                    return False
+
         self.conversation.send(
             message, blobs=blobs, descriptors=descriptors, timeout_seconds=timeout_seconds
         )
-        if not answers_in_time(self.conversation.has_answer, self.process_id, timeout_seconds):
+        if not answers_in_time(answers, self.process_id, timeout_seconds):
             raise ChannelTimeoutError("no answer in time")
         return self.conversation.receive(*expected, timeout_seconds=timeout_seconds)
 

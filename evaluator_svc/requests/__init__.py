@@ -1,1 +1,1 @@
-"""What callers ask: checks of a request, and sweeps that are asked for again."""
+"""What callers ask: checks of a request, and calls that are repeated."""

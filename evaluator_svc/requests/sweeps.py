@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
+from evaluator_svc.requests.listeners import Listeners
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.plain import to_json
@@ -23,9 +24,14 @@ _REMEMBERED: Final = 32
 
 
 class Sweeps:
-    """Starts sweeps and remembers those with a request id."""
+    """Starts sweeps and remembers those with a request id.
 
-    def __init__(self) -> None:
+    Args:
+        retry_seconds: How long one with an id goes on that nobody listens to.
+    """
+
+    def __init__(self, retry_seconds: float) -> None:
+        self._retry_seconds = retry_seconds
         self._by_request: OrderedDict[str, _Stream] = OrderedDict()
         """By digest of the whole request: two clients may choose the same id."""
         self._running: set[_Stream] = set()
@@ -40,29 +46,42 @@ class Sweeps:
         key = content_digest(to_json(request)) if request.request_id else ""
         stream = self._by_request.get(key)
         if stream is None or stream.has_failed:
-            stream = _Stream(run, ended=self._running.discard)
+            stream = _Stream(
+                run,
+                self._retry_seconds if key else 0.0,
+                forget=lambda: self._forget(key),
+                ended=self._running.discard,
+            )
             self._running.add(stream)
             if key:
                 self._by_request[key] = stream
                 while len(self._by_request) > _REMEMBERED:
                     self._by_request.popitem(last=False)
-        try:
+        with stream.listeners.one_more():
             async for result in stream.results():
                 yield result
-        finally:
-            if not key:
-                stream.stop()
 
     def stop(self) -> None:
-        """Let every sweep end soon."""
+        """Let every sweep end soon, and at once what nobody listens to."""
         for stream in tuple(self._running):
             stream.stop()
+            stream.listeners.stop_if_none()
+
+    def _forget(self, key: str) -> None:
+        self._by_request.pop(key, None)
 
 
 class _Stream:
     """One sweep; made in the event loop."""
 
-    def __init__(self, run: RunSweep, *, ended: "Callable[[_Stream], None]") -> None:
+    def __init__(
+        self,
+        run: RunSweep,
+        retry_seconds: float,
+        *,
+        forget: Callable[[], None],
+        ended: "Callable[[_Stream], None]",
+    ) -> None:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._stopped = threading.Event()
@@ -71,7 +90,8 @@ class _Stream:
         self._changed = asyncio.Event()
         self._error: Exception | None = None
         self._has_ended = False
-        self._task = asyncio.create_task(self._run(run))
+        task = asyncio.create_task(self._run(run))
+        self.listeners = Listeners(task, retry_seconds, forget)
 
     @property
     def has_failed(self) -> bool:
@@ -100,9 +120,10 @@ class _Stream:
             await run(self._emit, self._stopped)
         except Exception as error:  # noqa: BLE001  a bug reaches the listeners, not the loop
             self._error = error
-        self._has_ended = True
-        self._ended(self)
-        self._tell()
+        finally:
+            self._has_ended = True
+            self._ended(self)
+            self._tell()
 
     def _emit(self, result: ConfigurationResult) -> None:
         """Take a result from any thread."""

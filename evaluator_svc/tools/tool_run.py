@@ -5,15 +5,18 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from evaluator_svc.processes.call_stop import check_call
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
 _TOOLKIT_FOLDERS: Final = ("/usr/local/cuda/bin", "/opt/nvidia/nsight-compute")
+_LOOK_SECONDS: Final = 0.25
 _MAX_OUTPUT: Final = 8 << 20
 """Bytes of a tool's output that are read."""
 
@@ -42,6 +45,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, seconds: floa
 
     Raises:
         OSError: it cannot be started.
+        CallStoppedError: nobody waits for it any more; it is ended.
     """
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -52,11 +56,8 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, seconds: floa
             env=dict(environment),
             start_new_session=True,
         )
-        was_stopped = False
         try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            was_stopped = True
+            was_stopped = not _ends_in_time(process, seconds)
         finally:
             # Also after a good end: what the tool has started must not outlive it.
             with suppress(ProcessLookupError):
@@ -65,6 +66,16 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, seconds: floa
         output.seek(0)
         text = output.read(_MAX_OUTPUT).decode("utf-8", errors="replace")
     return ToolRun(output=text, was_stopped=was_stopped, exit_status=process.returncode)
+
+
+def _ends_in_time(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+    end_s = time.monotonic() + seconds
+    while (left_s := end_s - time.monotonic()) > 0:
+        check_call()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(min(left_s, _LOOK_SECONDS))
+            return True
+    return False
 
 
 def note(message: str, hint: str = "") -> Finding:

@@ -156,6 +156,20 @@ async def test_cancelled_evaluation_leaves_the_evaluator_usable(
     assert (await evaluator.evaluate(request)).candidate == SOURCE.digest
 
 
+async def test_a_cancelled_call_can_be_repeated(evaluator: Evaluator, task: Task) -> None:
+    """Also one with an id, which an evaluator may still have when its repeat comes."""
+    request = EvaluationRequest(task=task, device="", source=SOURCE, request_id="repeated")
+    for _ in range(2):
+        call = asyncio.create_task(evaluator.evaluate(request))
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    first, second = await evaluator.evaluate(request), await evaluator.evaluate(request)
+    assert first.candidate == SOURCE.digest
+    assert to_json(first) == to_json(second)  # an error that is NaN equals itself as text
+
+
 async def test_candidate_verdict_is_whole(evaluator: Evaluator, task: Task) -> None:
     """A verdict names what was judged and says how it went on every workload."""
     device = await _device(evaluator)

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.evaluation_draft import draft_of
 from evaluator_svc.requests.request_limits import check_asked_task, check_evaluation, check_sweep
+from evaluator_svc.requests.verdicts import Verdicts
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting, WorkloadResult
@@ -173,15 +173,15 @@ async def _all(evaluator: LocalEvaluator, request: SweepRequest) -> None:
 def test_a_request_id_is_of_one_request() -> None:
     """Two clients may choose the same: each gets the verdict on its own request."""
 
-    class Verdicts(LocalEvaluator):
+    class Judging(LocalEvaluator):
         def __init__(self) -> None:
-            self._answers = OrderedDict()  # and no processes
+            self._verdicts = Verdicts(retry_seconds=0.0)  # and no processes
 
         async def _evaluated(self, request: EvaluationRequest) -> object:
             return object()
 
     async def ask() -> list[object]:
-        evaluator = Verdicts()
+        evaluator = Judging()
         one = replace(REQUEST, request_id="same")
         other = replace(one, sanitize=not one.sanitize)
         return [await evaluator.evaluate(request) for request in (one, other, one)]

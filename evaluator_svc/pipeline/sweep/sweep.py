@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextvars import copy_context
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
@@ -146,7 +147,11 @@ class CandidateSweep:
         with ThreadPoolExecutor(builders, thread_name_prefix="sweep-build") as threads:
             for first in range(0, len(configurations), size):
                 turn = enumerate(configurations[first : first + size], start=first)
-                futures = [threads.submit(self._build, *item) for item in turn]
+                # In the context of this thread, so that builds see when the call is stopped.
+                futures = [
+                    threads.submit(copy_context().run, self._build, number, configuration)
+                    for number, configuration in turn
+                ]
                 try:
                     if first == 0 and not self._is_over():
                         with self._site.lock.shared():  # a draw would disturb who takes times
