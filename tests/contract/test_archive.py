@@ -223,7 +223,7 @@ async def test_failure_is_kept_but_is_no_elite(archive: Archive, spec: RunSpec) 
 
 
 async def test_the_same_request_adds_once(archive: Archive, spec: RunSpec) -> None:
-    """A repeated addition changes nothing; the key of another candidate is refused."""
+    """The first verdict stays, whatever comes with its key; another candidate's is refused."""
     await archive.create_run(spec)
     candidate = candidate_of("a")
     verdict = await verdict_on(spec.task, candidate)
@@ -231,6 +231,13 @@ async def test_the_same_request_adds_once(archive: Archive, spec: RunSpec) -> No
     again = await archive.add("first", candidate, verdict, request_id="1")
     assert again.status is AddStatus.NOT_ADDED
     assert (await archive.stats("first")).evaluation_count == 1
+    better = await verdict_on(spec.task, candidate, fitness=2 * verdict.fitness)
+    late = await archive.add("first", candidate, better, request_id="1")
+    assert late.status is AddStatus.NOT_ADDED
+    (archived,) = await archive.evaluations("first")
+    assert archived.evaluation == verdict
+    (elite,) = await archive.elites("first")
+    assert elite.fitness == verdict.fitness
     other = candidate_of("b")
     with pytest.raises(AlreadyExistsError):
         await archive.add("first", other, await verdict_on(spec.task, other), request_id="1")
