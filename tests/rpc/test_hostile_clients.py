@@ -17,12 +17,17 @@ from typing import Any
 import grpc
 import pytest
 
+from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
+from kernel_foundry.domain.archive import AddResult, AddStatus
 from kernel_foundry.errors import KernelFoundryError, PermissionDeniedError, UnauthenticatedError
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.limits import MESSAGE_LIMIT_BYTES
 from kernel_foundry.rpc.readiness import wait_until_serving
 from kernel_foundry.rpc.tokens import Role, TokenFile
+from kernel_foundry.wire.message import build, read_field
+from tests.contract.archive_entries import candidate_of, verdict_on
+from tests.domain_values import run_spec
 from tests.free_port import free_port
 
 CONNECTIONS = {"archive": 10_000, "gateway": 1_000}
@@ -208,6 +213,36 @@ async def test_calls_that_never_end_hold_nobody_up(
     assert served.open_files() >= before + SLOW // 2  # they were not cut off for their bytes
     await _close(writers)
     await archive.close()
+
+
+async def test_a_call_that_is_sent_again_changes_nothing(served: Served) -> None:
+    """Whoever captured it has its bytes and its token; another connection brings them."""
+    name = f"captured-{served.port}"
+    token = served.tokens.create("ada", Role.RUN, 1)
+    spec, candidate = run_spec(name), candidate_of("a")
+    verdict = await verdict_on(spec.task, candidate)
+    created = build(pb2.CreateRunRequest, spec=spec).SerializeToString()
+    added = build(
+        pb2.AddEvaluationRequest, run=name, candidate=candidate, evaluation=verdict, request_id="1"
+    ).SerializeToString()
+
+    async def send(method: str, captured: bytes) -> bytes:
+        async with grpc.aio.insecure_channel(served.target) as channel:
+            call: Any = channel.unary_unary(f"{METHOD.rpartition('/')[0]}/{method}")
+            answer = await call(captured, metadata=(("authorization", f"Bearer {token}"),))
+            assert isinstance(answer, bytes)
+            return answer
+
+    await send("CreateRun", created)
+    await send("AddEvaluation", added)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await send("CreateRun", created)
+    assert caught.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    again = pb2.AddEvaluationResponse.FromString(await send("AddEvaluation", added))
+    assert read_field(AddResult, again, "result").status is AddStatus.NOT_ADDED
+    asked = build(pb2.GetStatsRequest, run=name).SerializeToString()
+    stats = pb2.GetStatsResponse.FromString(await send("GetStats", asked))
+    assert stats.stats.evaluation_count == 1
 
 
 async def test_floods_of_refused_calls_harm_nobody(
