@@ -2,18 +2,22 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Self
 
 from rich.live import Live
 from rich.table import Table
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.live import time_left
 from kernel_foundry.cli.output import print_text
 from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.printable import one_line
 from kernel_foundry.quantity_text import counted
-from kernel_foundry.sdk.loop.progress import RunResult, VerdictEvent
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
+from kernel_foundry.sdk.loop.progress import AdmissionEvent, RunResult, SweepEvent, VerdictEvent
 from kernel_foundry.sdk.suite.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite.estimate import SuiteEstimate
 from kernel_foundry.sdk.suite.progress import EntryEvent, SuiteEvent, SuiteRunEvent, WaitEvent
@@ -24,34 +28,47 @@ _ENDED_SHOWN: Final = 12
 """Rows of runs that have ended; the older ones scroll out of the table."""
 
 
-class _Best:
-    """The best of each run so far, and its winner once it has ended."""
+class _SoFar:
+    """What is known of each run: its best kernel, what it has used and what it may use."""
 
     def __init__(self) -> None:
-        self._of: dict[int, Elite] = {}
-        self._evaluations: dict[int, int] = {}
+        self._best: dict[int, Elite] = {}
+        self._used: dict[int, BudgetUse] = {}
+        self._budgets: dict[int, Budget] = {}
 
     def hear(self, event: SuiteRunEvent) -> None:
         """Note what one event says."""
-        found: Elite | None = None
-        if isinstance(event.event, VerdictEvent):
-            found = event.event.best
-            self._evaluations[event.entry.number] = event.event.spent.evaluations
-        elif isinstance(event.event, RunResult):
-            found = event.event.winner
-        if found is not None:
-            self._of[event.entry.number] = found
+        number, heard = event.entry.number, event.event
+        if isinstance(heard, AdmissionEvent):
+            self._budgets[number] = heard.budget
+        if isinstance(heard, AdmissionEvent | VerdictEvent | SweepEvent | RunResult):
+            self._used[number] = replace(heard.spent)  # the run counts on in its own
+        best = heard.best if isinstance(heard, VerdictEvent) else None
+        best = heard.winner if isinstance(heard, RunResult) else best
+        if best is not None:
+            self._best[number] = best
 
     def text(self, entry: SuiteEntry) -> str:
         """Return the speed-up of a run's best with its interval; a dash without any."""
-        elite = self._of.get(entry.number)
+        elite = self._best.get(entry.number)
         if elite is None:
             return "–"
         return headline_text(elite.evaluation.speedup, elite.evaluation.speedup_interval)
 
     def evaluations(self, entry: SuiteEntry) -> int:
         """Return how many evaluations a run has made."""
-        return entry.progress.evaluations or self._evaluations.get(entry.number, 0)
+        return entry.progress.evaluations or self._used_by(entry).evaluations
+
+    def cost_usd(self, entry: SuiteEntry) -> float:
+        """Return what a run has cost."""
+        return entry.progress.cost_usd if entry.has_ended else self._used_by(entry).cost_usd
+
+    def left_text(self, entry: SuiteEntry) -> str:
+        """Return how long a run goes on, as "2:05 left"; "" where nothing tells."""
+        return time_left(self._budgets.get(entry.number, Budget()), self._used_by(entry))
+
+    def _used_by(self, entry: SuiteEntry) -> BudgetUse:
+        return self._used.get(entry.number, BudgetUse())
 
 
 class PlainSuite:
@@ -59,7 +76,7 @@ class PlainSuite:
 
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
-        self._best = _Best()
+        self._so_far = _SoFar()
         self._begun: set[int] = set()
 
     def __enter__(self) -> Self:
@@ -72,7 +89,7 @@ class PlainSuite:
     def on(self, event: SuiteEvent) -> None:
         """Print one event."""
         if isinstance(event, SuiteRunEvent):
-            self._best.hear(event)
+            self._so_far.hear(event)
             return
         entry = event.entry
         if isinstance(event, WaitEvent):
@@ -87,7 +104,7 @@ class PlainSuite:
         if entry.state is EntryState.BEGUN:
             line += f" on {progress.device}"
         elif entry.state is EntryState.FINISHED:
-            line += f": {self._best.text(entry)}, {counted(progress.evaluations, 'evaluation')}"
+            line += f": {self._so_far.text(entry)}, {counted(progress.evaluations, 'evaluation')}"
             line += f", {progress.cost_usd:.2f} USD, {progress.seconds:.0f} s"
             if progress.reason:
                 line += f"; more budget brought nothing: {progress.reason}"
@@ -97,16 +114,24 @@ class PlainSuite:
 
 
 class LiveSuite:
-    """A table of the runs in progress and of those that ended last, with the suite's totals."""
+    """A table of the runs in progress and of those that ended last, with the suite's totals.
 
-    def __init__(self, suite: Suite) -> None:
+    Args:
+        suite: The suite that is worked on.
+        clock: Gives seconds.
+    """
+
+    def __init__(self, suite: Suite, clock: Callable[[], float] = time.monotonic) -> None:
         self._suite = suite
-        self._best = _Best()
+        self._clock = clock
+        self._so_far = _SoFar()
+        self._used_before_s = suite.used_seconds
+        self._started_s = clock()
         self._begun_s: dict[int, float] = {}
         self._ended: deque[SuiteEntry] = deque(maxlen=_ENDED_SHOWN)
-        self._waiting = ""
+        self._trouble = ""
         self._live = Live(
-            get_renderable=self._shown, console=PrintableConsole(stderr=True), refresh_per_second=2
+            get_renderable=self.table, console=PrintableConsole(stderr=True), refresh_per_second=2
         )
 
     def __enter__(self) -> Self:
@@ -119,52 +144,59 @@ class LiveSuite:
     def on(self, event: SuiteEvent) -> None:
         """Note one event; the table is drawn by its own clock."""
         if isinstance(event, SuiteRunEvent):
-            self._best.hear(event)
+            self._so_far.hear(event)
         elif isinstance(event, WaitEvent):
-            self._waiting = f"{event.entry.title}: {event.reason}"
+            self._trouble = f"{event.entry.title}: {event.reason}"
         elif isinstance(event, EntryEvent):
-            self._waiting = ""
+            self._trouble = ""
             if event.entry.has_ended:
                 self._begun_s.pop(event.entry.number, None)
                 self._ended.append(event.entry)
             else:
-                self._begun_s.setdefault(event.entry.number, time.monotonic())
+                self._begun_s.setdefault(event.entry.number, self._clock())
 
-    def _shown(self) -> Table:
+    def table(self) -> Table:
+        """Return what is shown now."""
+        begun = [e for e in self._suite.entries if e.number in self._begun_s]
+        head = head_text(
+            self._suite,
+            used_seconds=self._used_before_s + self._clock() - self._started_s,
+            begun_usd=sum(self._so_far.cost_usd(entry) for entry in begun),
+        )
         table = plain_table(
             whole("task"),
             "state",
             "device",
             *numbers("evaluations"),
             "best",
-            *numbers("USD", "time"),
-            title=one_line(head_text(self._suite)),
+            *numbers("USD", "time", "left"),
+            title=one_line(head),
             title_justify="left",
-            caption=one_line(self._waiting),
+            caption=one_line(self._trouble),
             caption_justify="left",
         )
-        begun = [e for e in self._suite.entries if e.number in self._begun_s]
         for entry in (*self._ended, *begun):
             table.add_row(*self._row(entry), style=_STYLES.get(entry.state, ""))
         return table
 
     def _row(self, entry: SuiteEntry) -> tuple[str, ...]:
-        progress = entry.progress
+        progress, is_begun = entry.progress, entry.number in self._begun_s
         most = progress.budget.evaluations
-        made = str(self._best.evaluations(entry)) + (f"/{most}" if most else "")
+        made = str(self._so_far.evaluations(entry)) + (f"/{most}" if most else "")
         seconds = progress.seconds
-        if entry.number in self._begun_s:
-            seconds += time.monotonic() - self._begun_s[entry.number]
+        if is_begun:
+            seconds += self._clock() - self._begun_s[entry.number]
         is_told = progress.reason and entry.state is not EntryState.FINISHED
-        says = one_line(progress.reason)[:60] if is_told else self._best.text(entry)
+        says = one_line(progress.reason)[:60] if is_told else self._so_far.text(entry)
         return (
             one_line(entry.title),
             entry.state.value,
             progress.device,
             made,
             says,
-            f"{progress.cost_usd:.2f}" if entry.has_ended else "",
+            f"{self._so_far.cost_usd(entry):.2f}",
             clock_text(seconds),
+            self._so_far.left_text(entry) if is_begun else "",
         )
 
 
@@ -175,14 +207,24 @@ _STYLES: Final = {
 }
 
 
-def head_text(suite: Suite) -> str:
-    """Return a suite's totals: "suite l1: 3 of 250 runs ended, 0.41 USD, 0:12:03, about …"."""
-    ended = [entry for entry in suite.entries if entry.has_ended]
-    text = f"suite {suite.plan.name}: {len(ended)} of {counted(len(suite.entries), 'run')} ended"
-    text += f", {suite.cost_usd:.2f} USD, {clock_text(suite.used_seconds)}"
-    left = len(suite.entries) - len(ended)
+def head_text(suite: Suite, *, used_seconds: float | None = None, begun_usd: float = 0.0) -> str:
+    """Return a suite's totals: "suite l1: 3 of 250 runs ended, 2 begun, 245 waiting, 0.41 USD, …".
+
+    Args:
+        suite: The suite.
+        used_seconds: Wall-clock time up to now; None: as the suite has it.
+        begun_usd: What runs that go on have cost.
+    """
+    used_s = suite.used_seconds if used_seconds is None else used_seconds
+    ended = sum(entry.has_ended for entry in suite.entries)
+    text = f"suite {suite.plan.name}: {ended} of {counted(len(suite.entries), 'run')} ended"
+    for state in (EntryState.BEGUN, EntryState.WAITING):
+        if count := suite.count(state):
+            text += f", {count} {state.value}"
+    text += f", {suite.cost_usd + begun_usd:.2f} USD, {clock_text(used_s)}"
+    left = len(suite.entries) - ended
     if ended and left:
-        text += f", about {clock_text(suite.used_seconds / len(ended) * left)} left"
+        text += f", about {clock_text(used_s / ended * left)} left"
     return text
 
 
