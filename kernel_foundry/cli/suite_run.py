@@ -192,7 +192,7 @@ def _make(foundry: Foundry, suites: SuiteStore, suite: Suite, *, as_json: bool) 
 
 def _show_estimate(foundry: Foundry, plan: SuitePlan, runs: int, *, as_json: bool) -> int:
     async def ask(services: Services) -> SuiteEstimate:
-        devices = await devices_of(services.evaluator, plan.devices)
+        devices = await devices_of(services.evaluator, plan.devices, plan.language)
         pace = await pace_of(services.archive, plan)
         return estimated(plan, pace, runs=runs, devices=len(devices))
 

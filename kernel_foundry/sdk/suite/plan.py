@@ -153,6 +153,12 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
         raise _PlanError("no tasks; expected task files, such as `tasks: [tasks/*.py]`")
     devices = _names("devices", settings.get("devices") or [])
     language = setting("language", _language, language_of(devices))
+    for device in devices:
+        if language_of((device,), language) is not language:
+            raise _PlanError(
+                f"devices: {shown(device)} does not run {language.value}; a suite has one language:"
+                " make one for each"
+            )
     repeats = setting("repeats", _count, 1)
     if repeats * len(tasks) > MOST_RUNS:
         raise _PlanError(
@@ -249,10 +255,10 @@ def _start_from(value: Any, folder: Path) -> tuple[str, ...]:
     return tuple(start_place(name, folder / name) for name in _names("from", value))
 
 
-def language_of(devices: tuple[str, ...]) -> Language:
-    """Return the language of the first device, else SYCL."""
+def language_of(devices: tuple[str, ...], default: Language = Language.SYCL) -> Language:
+    """Return the language that the first device is named after, else `default`."""
     kind = devices[0].partition(":")[0] if devices else ""
-    return Language(kind) if kind in list(Language) else Language.SYCL
+    return Language(kind) if kind in list(Language) else default
 
 
 def _group(

@@ -21,6 +21,7 @@ from kernel_foundry.domain.device_class import (
     kept_to_class,
     ways_to_ask,
 )
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import SHELF
 from kernel_foundry.errors import (
     BackendUnavailableError,
@@ -97,13 +98,15 @@ async def run_suite(
             if entry.state is EntryState.BEGUN:  # also what its caller has taken up again
                 store.write(suite, entry)
         await services.generator.check_models(suite.plan.models)
-        devices = await devices_of(services.evaluator, suite.plan.devices)
+        devices = await devices_of(services.evaluator, suite.plan.devices, suite.plan.language)
         await _SuiteRun(services, store, suite, devices, listener).run()
     finally:
         store.free(suite)
 
 
-async def devices_of(evaluator: Evaluator, named: tuple[str, ...]) -> tuple[str, ...]:
+async def devices_of(
+    evaluator: Evaluator, named: tuple[str, ...], language: Language
+) -> tuple[str, ...]:
     """Return what a run at a time asks for: a device for each one that is named, or of a kind.
 
     Of a fleet a kind is the class of its first device, and each of the class's devices stands for
@@ -111,6 +114,7 @@ async def devices_of(evaluator: Evaluator, named: tuple[str, ...]) -> tuple[str,
 
     Raises:
         BackendUnavailableError: there is none of a name.
+        InvalidArgumentError: one of them runs another language than `language`.
     """
     there = (await evaluator.capabilities()).devices
     found: dict[str, str] = {}
@@ -120,6 +124,14 @@ async def devices_of(evaluator: Evaluator, named: tuple[str, ...]) -> tuple[str,
             known = ", ".join(device.id for device in there) or "none"
             raise BackendUnavailableError(
                 f"the evaluator has no device {name}, only {known}", device=name
+            )
+        other = next((device for device in matching if device.language is not language), None)
+        if other is not None:
+            raise InvalidArgumentError(
+                f"device {other.id} runs {other.language.value}, and the suite's kernels are"
+                f" {language.value}: make one suite for each language",
+                field="devices",
+                device=name,
             )
         if is_of_fleet(matching[0].id):
             first = device_class(matching[0])

@@ -58,8 +58,8 @@ async def test_a_run_keeps_its_class_when_another_process_goes_on_with_it(
 async def test_a_suite_has_a_run_at_a_time_for_each_device_of_one_class() -> None:
     """Each run may use the whole class, so that none ends with its host."""
     fleet = fleet_of({"a:1": Host(FAST), "b:1": Host(SLOW), "c:1": Host(FAST)})
-    assert await devices_of(fleet, ("null",)) == (device_class(FAST),) * 2
-    assert await devices_of(fleet, ("null:0@b:1", "null")) == (
+    assert await devices_of(fleet, ("null",), Language.SYCL) == (device_class(FAST),) * 2
+    assert await devices_of(fleet, ("null:0@b:1", "null"), Language.SYCL) == (
         "null:0@b:1",
         *(device_class(FAST),) * 2,
     )

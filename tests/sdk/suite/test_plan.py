@@ -55,6 +55,8 @@ def test_a_file_says_everything_and_options_replace_it(folder: Path) -> None:
         ("tasks: [tasks]\nstrategy: luck", "strategy: expected one of gradient"),
         ("tasks: [tasks]\nrepeats: 9999", "expected at most 10000"),
         ("devices: [cuda]", "no tasks"),
+        ("tasks: [tasks]\ndevices: ['cuda:0', sycl]", "devices: 'sycl' does not run cuda"),
+        ("tasks: [tasks]\ndevices: [cuda]\nlanguage: sycl", "'cuda' does not run sycl"),
         ("tasks: [tasks]\nstop_at: 2", "stop_at: expected a share such as 0.97, or never"),
         ("[1, 2", "not valid YAML"),
         ("text", "expected keys with values"),

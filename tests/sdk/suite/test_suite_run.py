@@ -18,6 +18,7 @@ from kernel_foundry.domain.account import ModelSpend, RunAccount
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest, TokenUsage
 from kernel_foundry.domain.task import Task
@@ -418,6 +419,17 @@ async def test_a_service_that_stays_away_ends_the_suite_which_goes_on_later(
 async def test_an_absent_device_is_said_before_anything_begins(tmp_path: Path) -> None:
     with pytest.raises(BackendUnavailableError, match="no device cuda, only fake:0, fake:1"):
         await work(tmp_path, plan_of(2, devices=("cuda",)), services_in(tmp_path))
+
+
+async def test_devices_of_another_language_are_refused_before_anything_begins(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of(2, language=Language.CUDA)  # by a name that does not tell
+    with pytest.raises(InvalidArgumentError, match=r"fake:0 runs sycl, .* are cuda") as told:
+        await work(tmp_path, plan, services_in(tmp_path))
+    assert told.value.metadata["field"] == "devices"
+    with closing(SuiteStore(tmp_path / "suites.db")) as store:
+        assert states(store.find(plan.name)) == ["waiting"] * 2
 
 
 async def test_two_processes_do_not_work_on_one_suite(tmp_path: Path) -> None:
