@@ -72,6 +72,9 @@ class FormResult:
     graph_ns: float | None = None
     """Median of a whole call as a CUDA graph replays it; None on a CPU, and of an entry that queues
     its work by default, where no graph captures it."""
+    fixed_graph_ns: float | None = None
+    """The same where the graph is captured within `fixed_weights`; None where the plan lays no
+    weights out."""
     eager_ns: float = 0.0
     """Median of a call of the reference's module, on the same tensors."""
 

@@ -157,6 +157,10 @@ class Trial:
             host = host_samples(call_whole) if is_gpu else self.idle_samples(call_whole)
             is_captured = is_gpu and self.request.entry is not FormEntry.CUSTOM_KERNEL
             graph = graph_samples(call_whole, inputs) if is_captured else []
+            fixed = []
+            if is_captured and call.prepared:
+                with self.file.fixed_weights():
+                    fixed = graph_samples(call_whole, inputs)
         lower, median, upper = interval(kernels)
         return FormResult(
             name=workload.name,
@@ -165,6 +169,7 @@ class Trial:
             call_ns=interval(calls)[1],
             host_ns=interval(host)[1],
             graph_ns=interval(graph)[1] if graph else None,
+            fixed_graph_ns=interval(fixed)[1] if fixed else None,
             eager_ns=interval(eager)[1],
         )
 
@@ -222,7 +227,8 @@ class Trial:
         queue, self.file.current_queue = self.file.current_queue, _captured_queue
         try:
             warmed_up(run)
-            return graph_samples(run, inputs)
+            with self.file.fixed_weights():  # a verdict's are laid out once
+                return graph_samples(run, inputs)
         finally:
             self.file.current_queue = queue
 

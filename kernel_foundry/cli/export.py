@@ -15,7 +15,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.export.destination import check_destination
-from kernel_foundry.sdk.export.export import Exported, export_runs, write_exported
+from kernel_foundry.sdk.export.export import Exported, export_runs, slow_graphs, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.verdict_text import duration, headline_text
 
@@ -112,6 +112,8 @@ def command(
         if (run.best_speedup_interval or (0.0,))[0] <= 1.0:
             gain = headline_text(run.best_speedup, run.best_speedup_interval)
             print_text(f"warning: the winner of {run.spec.name} has {gain}", err=True)
+    for warning in slow_graphs(exported):
+        print_text(f"warning: {warning}", err=True)
     if as_json:
         print_json({"file": str(path), "task": task, **_object(exported)})
     else:
@@ -125,13 +127,16 @@ def _object(exported: Exported) -> dict[str, Any]:
     return {
         "workloads": [to_plain(workload) for workload in exported.workloads],
         "backward": [to_plain(workload) for workload in exported.backward],
+        "warnings": list(slow_graphs(exported)),
         "isolation": list(exported.report.mechanisms),
     }
 
 
 def _show(exported: Exported) -> None:
-    columns = ("verdict, warm", "exported, warm", "host time of a call")
-    table = plain_table("workload", *numbers(*columns))
+    has_graphs = any(w.result.graph_ns is not None for w in exported.workloads)
+    columns = ["verdict, warm", "exported, warm"]
+    columns += ["as a CUDA graph"] if has_graphs else []
+    table = plain_table("workload", *numbers(*columns, "host time of a call"))
     rows = [(w.result.name, w) for w in exported.workloads]
     rows += [(f"backward, {w.result.name}", w) for w in exported.backward]
     for name, workload in rows:
@@ -139,6 +144,8 @@ def _show(exported: Exported) -> None:
         if result.kernels_ns is None or judged is None:
             table.add_row(name, "held out", "right")
             continue
-        times = (judged[1], result.kernels_ns[1], result.host_ns)
-        table.add_row(name, *map(duration, times))
+        times = [duration(judged[1]), duration(result.kernels_ns[1])]
+        if has_graphs:  # there is none of a backward pass
+            times.append("" if result.graph_ns is None else duration(result.graph_ns))
+        table.add_row(name, *times, duration(result.host_ns))
     PrintableConsole().print(table)

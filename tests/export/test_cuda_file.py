@@ -167,3 +167,22 @@ def test_a_file_for_a_gpu_is_tried_before_it_is_given(gpu_winner: Winner) -> Non
     report = try_exported_form(request, EvaluatorSettings())
     assert [result.failure for result in report.results] == ["", ""]
     assert report.results[0].kernels_ns is not None
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_graph_of_fixed_weights_reads_them_as_they_were_laid_out(fast: ModuleType) -> None:
+    model = fast.Module(*ARGUMENTS).cuda()
+    x = torch.randn(17, 48, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad():
+        expected = model(x).clone()
+        with fast.fixed_weights(), torch.cuda.graph(graph):
+            y = model(x)
+        graph.replay()
+        torch.testing.assert_close(y, expected)
+        model.linear.weight.zero_()  # a promise that is broken shows that nothing is laid out
+        y.zero_()
+        graph.replay()
+        torch.testing.assert_close(y, expected)
+        torch.testing.assert_close(model(x), model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)

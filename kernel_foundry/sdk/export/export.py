@@ -27,7 +27,8 @@ from kernel_foundry.sdk.local.evaluator import try_exported_form
 from kernel_foundry.whole_file import replace_file, writing
 
 MOST_SLOWER: Final = 1.05
-"""A file whose launches take longer than the verdict's times this is not handed out."""
+"""A file whose launches take longer than the verdict's times this is not handed out; of a CUDA
+graph of a whole call it is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +251,24 @@ def too_slow(exported: Exported, *, limit: float = MOST_SLOWER) -> str:
             times = f"{found[1] / 1e3:.1f} µs, judged {judged[1] / 1e3:.1f} µs"
             slow.append(f"{workload.result.name}: {times}")
     return "; ".join(slow)
+
+
+def slow_graphs(exported: Exported) -> tuple[str, ...]:
+    """Return which workloads take longer as a CUDA graph than judged, each with why."""
+    slow = []
+    for workload in exported.workloads:
+        result, judged = workload.result, workload.verdict_ns
+        if result.graph_ns is None or judged is None or result.graph_ns <= MOST_SLOWER * judged[2]:
+            continue
+        why = "a captured call writes new results, and the verdict's always the same ones"
+        if result.fixed_graph_ns is not None:
+            why = (
+                "each replay lays the weights out again; captured within fixed_weights(), which"
+                f" promises that they do not change, it takes {result.fixed_graph_ns / 1e3:.1f} µs"
+            )
+        times = f"{result.graph_ns / 1e3:.1f} µs, judged {judged[1] / 1e3:.1f} µs"
+        slow.append(f"{result.name} as a CUDA graph: {times}: {why}")
+    return tuple(slow)
 
 
 def _judged_again(foundry: Foundry, winner: Winner) -> Evaluation:

@@ -25,9 +25,9 @@ backends = ["cuda"]
 _PACKAGE: Final = '''\
 """Kernels for {task}: a module in place of the reference's, and its operator."""
 
-from .kernels import Module, operator, relayout, reset_stats, stats, swap
+from .kernels import Module, fixed_weights, operator, relayout, reset_stats, stats, swap
 
-__all__ = ["Module", "operator", "relayout", "reset_stats", "stats", "swap"]
+__all__ = ["Module", "fixed_weights", "operator", "relayout", "reset_stats", "stats", "swap"]
 '''
 _NAMESPACE: Final = """\
 from ._ops import add_op_namespace_prefix

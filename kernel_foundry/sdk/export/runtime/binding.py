@@ -5,6 +5,7 @@ not, and whoever asked runs the reference.
 """
 
 import base64
+import contextlib
 import threading
 import zlib
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
-from kernel_foundry.sdk.export.runtime.layouts import Layouts
+from kernel_foundry.sdk.export.runtime.layouts import Layouts, promised
 from kernel_foundry.sdk.export.runtime.opencl import device_of
 from kernel_foundry.sdk.export.runtime.plan import (
     Buffer,
@@ -112,6 +113,16 @@ def _call_of(which: Pass, kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall
     call.check_addresses([tensor.data_ptr() for tensor in tensors])
     call.check_settings()
     return call
+
+
+def fixed_weights() -> contextlib.AbstractContextManager[None]:
+    """Promise that weights do not change: CUDA graphs captured below read them as laid out now.
+
+    Without it a graph lays them out in each replay. Enter it before the capture, and run the module
+    once before as well; a graph that was captured below is wrong after its weights have changed.
+    """
+    kept = [layout for layouts in list(_layouts.values()) for layout in list(layouts.kept.values())]
+    return promised(kept)
 
 
 def relayout() -> None:

@@ -1,7 +1,10 @@
 """Weights as a plan's `prepare` laid them out, until they change."""
 
+import contextlib
 import itertools
+import threading
 import weakref
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -9,6 +12,8 @@ import torch
 from kernel_foundry.sdk.export.runtime.streams import is_captured, join, moment_of
 
 _layout_numbers: Final = itertools.count(1)
+_in_graphs: Final[dict[int, "Layout"]] = {}
+"""Layouts that graphs read, by their numbers, as long as the weights are there."""
 
 
 class Layout(NamedTuple):
@@ -32,11 +37,47 @@ class Layout(NamedTuple):
 
     def is_ready(self) -> bool:
         """Let what follows wait for the layout; False where a graph needs one of its own."""
-        if self.moment is not None:
-            if is_captured():
-                return False
+        if self.moment is None:
+            return True
+        if not is_captured():
             join(self.moment, self.made)
+            return True
+        if _promise.complete is None or self.number not in _promise.complete:
+            return False
+        if self.number not in _in_graphs:
+            _in_graphs[self.number] = self
+            weakref.finalize(self.weights[0](), _in_graphs.pop, self.number).atexit = False
         return True
+
+
+class _Promise(threading.local):
+    """A thread's, that weights do not change."""
+
+    complete: set[int] | None = None
+    """Numbers of layouts that are complete, so that a graph may read them; None: there is no
+    promise."""
+
+
+_promise: Final = _Promise()
+
+
+@contextlib.contextmanager
+def promised(layouts: Iterable[Layout]) -> Iterator[None]:
+    """Let graphs that this thread captures below read layouts, those and what is made below."""
+    before, _promise.complete = _promise.complete, set()
+    try:
+        for layout in layouts:
+            _complete(layout)
+        yield
+    finally:
+        _promise.complete = before
+
+
+def _complete(layout: Layout) -> None:
+    """Wait for a layout where there is a promise: what is captured can wait for nothing outside."""
+    if _promise.complete is not None and layout.moment is not None:
+        layout.moment.event.synchronize()
+        _promise.complete.add(layout.number)
 
 
 class Layouts:
@@ -80,6 +121,7 @@ class Layouts:
         )
         if is_versioned:
             self.kept[key] = layout
+            _complete(layout)
         return layout
 
     def forget(self) -> None:
