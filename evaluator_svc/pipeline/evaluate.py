@@ -29,7 +29,7 @@ from evaluator_svc.pipeline.evaluation_parts import EvaluationParts
 from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.profile.profile_stage import ProfileStage
 from evaluator_svc.pipeline.timing.timing_stage import TimingStage
-from evaluator_svc.pipeline.tools import SMALL_BYTES, sanitized
+from evaluator_svc.pipeline.tools import SANITIZED_BYTES, sanitized
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.tools.profiler import NCU
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
@@ -90,6 +90,9 @@ class CandidateEvaluation:
             if isinstance(candidate, CandidateFailure):
                 return candidate
             correctness = CorrectnessStage(self._context, self._draws, candidate)
+            if not self._request.sanitize:
+                # What may win, as at promotions, is tried on everything.
+                self._ranges.spare(candidate.bound)
             failure = self._find_wrong(correctness, candidate.runner)
         if failure is not None:
             return failure
@@ -171,19 +174,18 @@ class CandidateEvaluation:
         ProfileStage(self._context, self._draws, candidate, self._request).run()
         if not self._request.sanitize:
             return None
-        smallest = min(self._workloads, key=lambda w: w.minimal_bytes)
-        small = self._largest_of_the_small(candidate) or smallest
         with self._draft.stage("tools"):
-            draw, small_draw = self._draws.of(smallest).draw, self._draws.of(small).draw
-            sanitizers = sanitized(candidate.rerun, draw, small_draw)
+            draw = self._draws.of(self._sanitized_workload(candidate)).draw
+            sanitizers = sanitized(candidate.rerun, draw)
         self._draft.add_checks(sanitizers.checks)
         return sanitizers.failure
 
-    def _largest_of_the_small(self, candidate: LoadedCandidate) -> WorkloadAdmission | None:
-        """The workload that initcheck watches, one that nobody named where the task's are large."""
-        bound = [w for w in self._parts.generated if w.workload in candidate.bound]
-        small = [w for w in (*self._workloads, *bound) if w.minimal_bytes <= SMALL_BYTES]
-        return max(small, key=lambda w: w.minimal_bytes, default=None)
+    def _sanitized_workload(self, candidate: LoadedCandidate) -> WorkloadAdmission:
+        """The largest on which sanitizers end in time, also one that the task does not name."""
+        bound = (w for w in self._parts.generated if w.workload in candidate.bound)
+        order = sorted((*self._workloads, *bound), key=lambda w: w.minimal_bytes)
+        small = [w for w in order if w.minimal_bytes <= SANITIZED_BYTES]
+        return (small or order[:1])[-1]
 
     def _diagnose(self, candidate: LoadedCandidate) -> None:
         report, profile = self._draft.compile, self._draft.profile

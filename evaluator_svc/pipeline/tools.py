@@ -68,46 +68,42 @@ accesses outside of memory, work-items that do not wait for each other, barriers
 do not reach, values that nobody wrote."""
 _SECONDS: Final = 60.0
 """Longest run of each sanitizer."""
-SMALL_BYTES: Final = 256 << 20
-"""Tensors on which initcheck, which keeps a note of every byte, ends within seconds; and of which
-every sanitizer may hold a copy at once."""
+SANITIZED_BYTES: Final = 256 << 20
+"""Of a workload on which each sanitizer ends within seconds, and all of them may hold a copy at
+once: one that instruments every access takes minutes for gigabytes."""
 
 
-def sanitized(rerun: Rerun | None, draw: Draw, small: Draw) -> SanitizerResult:
+def sanitized(rerun: Rerun | None, draw: Draw) -> SanitizerResult:
     """Run a workload's kernels under each sanitizer; what is told ends with the first error.
 
     Args:
         rerun: None where no tool can look at the candidate, which the check says.
         draw: The workload's tensors.
-        small: Those of a workload that initcheck can watch; may be the same.
     """
     if rerun is None:
         why = "no sanitizer for this device, or for plans with library calls"
         return SanitizerResult(checks=(_sanitizer_check(CheckResult.SKIPPED, draw, why),))
-    draws = [small if kind is tools.SanitizerTool.UNINITIALIZED else draw for kind in _SANITIZERS]
-    at_once = len(_SANITIZERS) if _tensor_bytes(draw) <= SMALL_BYTES else 1
+    sizes = {slot.name: slot.size_bytes for slot in draw.slots}
+
+    def inspected(kind: tools.SanitizerTool) -> Inspection:
+        with _command(rerun, draw) as (command, environment):
+            return tools.inspect(
+                command, environment, check=kind, seconds=_SECONDS, tensor_bytes=sizes
+            )
+
+    at_once = len(_SANITIZERS) if sum(sizes.values()) <= SANITIZED_BYTES else 1
     with ThreadPoolExecutor(at_once) as pool:
-        found = list(pool.map(_inspected, [rerun] * len(draws), draws, _SANITIZERS))
+        found = list(pool.map(inspected, _SANITIZERS))
     checks: list[Check] = []
-    for kind, of, inspection in zip(_SANITIZERS, draws, found, strict=True):
+    for kind, inspection in zip(_SANITIZERS, found, strict=True):
         said = inspection.findings
         if inspection.has_errors:
-            checks.append(_sanitizer_check(CheckResult.FAILED, of, said[0].message))
+            checks.append(_sanitizer_check(CheckResult.FAILED, draw, said[0].message))
             failure = CandidateFailure(outcome=_SANITIZERS[kind], findings=said)
             return SanitizerResult(checks=tuple(checks), failure=failure)
         result = CheckResult.PASSED if inspection.is_complete else CheckResult.SKIPPED
-        checks.append(_sanitizer_check(result, of, said[0].message))
+        checks.append(_sanitizer_check(result, draw, said[0].message))
     return SanitizerResult(checks=tuple(checks))
-
-
-def _inspected(rerun: Rerun, draw: Draw, kind: tools.SanitizerTool) -> Inspection:
-    sizes = {slot.name: slot.size_bytes for slot in draw.slots}
-    with _command(rerun, draw) as (command, environment):
-        return tools.inspect(command, environment, check=kind, seconds=_SECONDS, tensor_bytes=sizes)
-
-
-def _tensor_bytes(draw: Draw) -> int:
-    return sum(slot.size_bytes for slot in draw.slots)
 
 
 def _sanitizer_check(result: CheckResult, draw: Draw, note: str) -> Check:

@@ -35,7 +35,7 @@ def _workload(name: str, mib: int, *, held_out: bool = False) -> WorkloadAdmissi
     return workload_admission(name, held_out=held_out, tensors=tuple(tensors), value_ranges=_RANGES)
 
 
-def _choice(*workloads: WorkloadAdmission) -> RangeChoice:
+def _choice(*workloads: WorkloadAdmission, bound: tuple[str, ...] = ()) -> RangeChoice:
     admission = Admission(
         task="0" * 64,
         device=DEVICE,
@@ -43,7 +43,7 @@ def _choice(*workloads: WorkloadAdmission) -> RangeChoice:
         tolerance=Tolerance(rtol=1e-4, atol=1e-4),
     )
     site: Any = SimpleNamespace(shares_cores=True)
-    return RangeChoice(admission, cast(DeviceSite, site))
+    return RangeChoice(admission, cast(DeviceSite, site), bound)
 
 
 def test_small_workloads_are_tried_on_everything() -> None:
@@ -96,3 +96,19 @@ def test_a_workload_that_is_tried_on_some_meets_all_that_rows_can_tell_in_one_mo
     lenient = replace(mixed[1], factor=32.0, left_out=(1,))
     found = of_mixed_rows((mixed[0], lenient, *mixed[2:]))
     assert (found.factor, found.left_out, found.is_binding) == (32.0, (1,), True)
+
+
+def test_a_large_smallest_one_shares_where_the_candidate_is_tried_on_all_elsewhere() -> None:
+    huge = _workload("huge", 512)
+    quiet = ValueRange(distribution=Distribution.NON_FINITE, factor=1.0, is_binding=False)
+    huge = replace(huge, value_ranges=(*huge.value_ranges, quiet))
+    generated = replace(_workload("rows=31", 1, held_out=True), is_generated=True)
+    assert _choice(huge, generated).chosen(huge, 7) == huge.value_ranges
+    choice = _choice(huge, generated, bound=("rows=31",))
+    chosen = choice.chosen(huge, 7)
+    assert len(chosen) == 2
+    assert chosen[-1] == quiet
+    assert choice.mixed(huge)
+    assert choice.chosen(generated, 7) == generated.value_ranges
+    larger = replace(_workload("rows=999", 128, held_out=True), is_generated=True)
+    assert _choice(huge, larger, bound=("rows=999",)).chosen(huge, 7) == huge.value_ranges

@@ -1,7 +1,6 @@
 """What is promoted has been looked at by every sanitizer; what one finds refuses it."""
 
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +38,13 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_all_four_are_asked(tool) -> None:
     tool('echo "========= COMPUTE-SANITIZER"')
-    found = sanitized(_RERUN, _DRAW, _DRAW)
+    found = sanitized(_RERUN, _DRAW)
     assert found.failure is None
     assert [(c.kind, c.result) for c in found.checks] == [
         (CheckKind.SANITIZER, CheckResult.PASSED)
     ] * 4
     said = " ".join(check.note for check in found.checks)
     assert all(name in said for name in ("memcheck", "racecheck", "synccheck", "initcheck"))
-
-
-def test_initcheck_alone_looks_at_the_small_workload(tool) -> None:
-    tool('echo "========= COMPUTE-SANITIZER"')
-    checks = sanitized(_RERUN, _DRAW, replace(_DRAW, workload="smaller")).checks
-    assert [check.workload for check in checks] == ["small"] * 3 + ["smaller"]
-    assert "initcheck" in checks[-1].note
 
 
 @pytest.mark.parametrize(
@@ -67,7 +59,7 @@ def test_initcheck_alone_looks_at_the_small_workload(tool) -> None:
 def test_an_error_of_any_of_them_refuses(tool, name, outcome, passed) -> None:
     clean = 'echo "========= COMPUTE-SANITIZER"'
     tool(f'case "$*" in *{name}*) cat {_MEMCHECK};; *) {clean};; esac')
-    found = sanitized(_RERUN, _DRAW, _DRAW)
+    found = sanitized(_RERUN, _DRAW)
     assert found.failure is not None
     assert found.failure.outcome is outcome
     assert found.failure.findings[0].line == 3
@@ -78,13 +70,13 @@ def test_an_error_of_any_of_them_refuses(tool, name, outcome, passed) -> None:
 @pytest.mark.parametrize("script", ["exit 1", 'echo "Internal Sanitizer Error"'])
 def test_a_tool_that_fails_refuses_nobody_and_says_so(tool, script) -> None:
     tool(script)
-    found = sanitized(_RERUN, _DRAW, _DRAW)
+    found = sanitized(_RERUN, _DRAW)
     assert found.failure is None
     assert {check.result for check in found.checks} == {CheckResult.SKIPPED}
     assert all("failed" in check.note for check in found.checks)
 
 
 def test_without_a_tool_for_it_the_check_is_skipped() -> None:
-    (check,) = sanitized(None, _DRAW, _DRAW).checks
+    (check,) = sanitized(None, _DRAW).checks
     assert check.result is CheckResult.SKIPPED
     assert "no sanitizer" in check.note

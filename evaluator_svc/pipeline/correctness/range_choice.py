@@ -4,11 +4,12 @@ All of them on the smallest workload, a held-out one if there is any, and on the
 is timed where a verdict can spare that. The other timed workloads share what it can spare: which of
 them a candidate meets there follows from a secret seed, so none can be left to chance. All other
 ranges that can be checked row by row share one extra draw, in blocks of rows. One generated
-workload, the first that a candidate takes, is tried on as many as it can spare.
+workload, the first that a candidate takes, is tried on as many as it can spare; where that is all
+of them, a smallest workload of gigabytes shares with the others until the candidate may win.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
@@ -29,17 +30,30 @@ comparing."""
 
 
 class RangeChoice:
-    """Which unusual values a candidate is tried on."""
+    """Which unusual values a candidate is tried on.
 
-    def __init__(self, admission: Admission, site: DeviceSite) -> None:
+    Args:
+        admission: Says which there are; with generated workloads.
+        site: The device.
+        bound: Names of workloads that the candidate takes, if it may do with fewer on the smallest.
+    """
+
+    def __init__(
+        self, admission: Admission, site: DeviceSite, bound: Container[str] = frozenset()
+    ) -> None:
         ranged = [w for w in admission.workloads if w.value_ranges and not w.is_generated]
         order = sorted(ranged, key=lambda w: (not w.held_out, _set_bytes(w)))
         timed = [w for w in order if not w.held_out]
         self.least = order[0].workload if order else ""
         """The smallest workload that has any."""
         self._bytes = _TRIED_BYTES[not site.shares_cores]
-        spared = [w for w in timed[:1] if len(w.value_ranges) * _set_bytes(w) <= self._bytes]
-        self._whole = {w.workload for w in (*order[:1], *spared)}
+        is_elsewhere = any(
+            w.is_generated and w.workload in bound and self._can_spare_all(w)
+            for w in admission.workloads
+        )
+        least = [w for w in order[:1] if not is_elsewhere or self._can_spare_all(w)]
+        spared = [w for w in timed[:1] if self._can_spare_all(w)]
+        self._whole = {w.workload for w in (*least, *spared)}
         self._others = sum(w.workload not in self._whole for w in ranged)
 
     def count(self, workload: WorkloadAdmission) -> int:
@@ -49,21 +63,35 @@ class RangeChoice:
             return most
         set_bytes = _set_bytes(workload)
         if set_bytes > self._bytes:
-            return 0
+            return int(workload.workload == self.least)
         share = min(_TRIALS, self._bytes // set_bytes) // max(self._others, 1)
         if workload.is_generated:  # one of them is tried
             share = self._bytes // set_bytes
         return min(max(share, 1), most)
 
     def chosen(self, workload: WorkloadAdmission, seed: int) -> tuple[ValueRange, ...]:
-        """Return those that are tried on a workload, in their order; the seed decides."""
+        """Return those that are tried on a workload, in their order; the seed decides.
+
+        On the smallest workload also all that are not binding.
+        """
         ranges, count = workload.value_ranges, self.count(workload)
-        places = random.Random(seed).sample(range(len(ranges)), count)
-        return tuple(ranges[place] for place in sorted(places))
+        if count == len(ranges):
+            return ranges
+        binding = [place for place, r in enumerate(ranges) if r.is_binding]
+        places = random.Random(seed).sample(binding, min(count, len(binding)))
+        return tuple(
+            r
+            for place, r in enumerate(ranges)
+            if place in places or (workload.workload == self.least and not r.is_binding)
+        )
 
     def draws(self, workload: WorkloadAdmission) -> int:
         """Return how many draws are made of a workload."""
         return self.count(workload) + bool(self.mixed(workload))
+
+    def _can_spare_all(self, workload: WorkloadAdmission) -> bool:
+        count = len(workload.value_ranges)
+        return 0 < count * _set_bytes(workload) <= self._bytes
 
     def mixed(self, workload: WorkloadAdmission) -> tuple[ValueRange, ...]:
         """Return the distributions of the blocks of rows in one more draw, if any."""

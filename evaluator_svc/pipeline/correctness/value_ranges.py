@@ -6,6 +6,7 @@ Where the reference is well defined it has to be right; elsewhere a difference i
 no reason to refuse. On some of them its precision is audited as well.
 """
 
+from collections.abc import Container
 from concurrent.futures import Future
 from typing import Final
 
@@ -60,6 +61,10 @@ class RangeTrials:
         """By workload: what calls among the timed ones may have as inputs."""
         self._is_tried_elsewhere = False
         """Whether a generated workload was tried."""
+
+    def spare(self, bound: Container[str]) -> None:
+        """Let the smallest workload do with fewer, where one of `bound` is tried on all."""
+        self._choice = RangeChoice(self._admission, self._context.site, bound)
 
     def run(
         self, runner: ChildProcess, correctness: CorrectnessStage, *, binding: bool
