@@ -13,6 +13,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.scratch import remove_leftovers, scratch_folder
 from kernel_foundry.sdk.fleet.fleet import Fleet
+from kernel_foundry.sdk.fleet.lone_evaluator import LoneEvaluator
 from kernel_foundry.sdk.fleet.membership import fleet_source
 from kernel_foundry.sdk.local.archive import local_archive
 from kernel_foundry.sdk.local.evaluator import local_evaluator
@@ -122,10 +123,11 @@ class Directory:
         from kernel_foundry.rpc.evaluator import RemoteEvaluator
 
         address = await self._address("evaluator", target)
-        return RemoteEvaluator(address, _options(target))
+        patient = RemoteEvaluator(address, _options(target))
+        return LoneEvaluator(target, patient, self._member(address))
 
     def _member(self, address: str) -> Evaluator:
-        """One evaluator of a fleet, which tries again elsewhere itself."""
+        """One evaluator whose caller tries again itself."""
         if address == LOCAL:
             return local_evaluator(self._targets.unsafe_no_sandbox)
         from kernel_foundry.rpc.connection import CallOptions, RetryPolicy

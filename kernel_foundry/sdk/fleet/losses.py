@@ -1,5 +1,7 @@
 """Candidates that evaluators were lost with: after two losses one is not tried again.
 
+One evaluator that is lost twice counts as two.
+
 The verdict is CRASHED, with a finding that names the evaluators: a candidate that takes a host down
 did crash something, and the run goes on. Nobody signs for it.
 """
@@ -15,7 +17,7 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTimes, Validity
 
 MOST_LOSSES: Final = 2
-"""Evaluators that may be lost with one candidate."""
+"""Losses with one candidate, of different evaluators or of one."""
 
 _REMEMBERED: Final = 4096
 """Candidates."""
@@ -68,7 +70,7 @@ class Losses:
         return Finding(
             kind=FindingKind.HOST_LOST,
             severity=Severity.ERROR,
-            message=f"{len(lost)} evaluators were lost while they judged it ({', '.join(lost)});"
-            " it is not tried again",
+            message=f"an evaluator was lost {len(lost)} times while it judged this"
+            f" ({', '.join(lost)}); it is not tried again",
             hint="if the evaluators were stopped by something else, judge it again in a new run",
         )
