@@ -99,7 +99,7 @@ def test_a_workload_that_is_tried_on_some_meets_all_that_rows_can_tell_in_one_mo
 
 
 def test_a_large_smallest_one_shares_where_the_candidate_is_tried_on_all_elsewhere() -> None:
-    huge = _workload("huge", 512)
+    huge = _workload("huge", 4096)
     quiet = ValueRange(distribution=Distribution.NON_FINITE, factor=1.0, is_binding=False)
     huge = replace(huge, value_ranges=(*huge.value_ranges, quiet))
     generated = replace(_workload("rows=31", 1, held_out=True), is_generated=True)
@@ -110,5 +110,7 @@ def test_a_large_smallest_one_shares_where_the_candidate_is_tried_on_all_elsewhe
     assert chosen[-1] == quiet
     assert choice.mixed(huge)
     assert choice.chosen(generated, 7) == generated.value_ranges
+    large = replace(huge, tensors=_workload("large", 1024).tensors)
+    assert _choice(large, generated, bound=("rows=31",)).chosen(large, 7) == huge.value_ranges
     larger = replace(_workload("rows=999", 128, held_out=True), is_generated=True)
     assert _choice(huge, larger, bound=("rows=999",)).chosen(huge, 7) == huge.value_ranges

@@ -28,6 +28,9 @@ _TRIED_BYTES: Final = {True: 1 << 33, False: 1 << 28}
 """Inputs and outputs of these trials together, on a GPU and on a CPU: 0.2 s of drawing, running,
 comparing."""
 
+_LARGE_BYTES: Final = 1 << 31
+"""A smallest workload beyond this would cost every verdict of a search seconds."""
+
 
 class RangeChoice:
     """Which unusual values a candidate is tried on.
@@ -51,7 +54,7 @@ class RangeChoice:
             w.is_generated and w.workload in bound and self._can_spare_all(w)
             for w in admission.workloads
         )
-        least = [w for w in order[:1] if not is_elsewhere or self._can_spare_all(w)]
+        least = [w for w in order[:1] if not is_elsewhere or _set_bytes(w) <= _LARGE_BYTES]
         spared = [w for w in timed[:1] if self._can_spare_all(w)]
         self._whole = {w.workload for w in (*least, *spared)}
         self._others = sum(w.workload not in self._whole for w in ranged)
