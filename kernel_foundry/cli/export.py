@@ -112,6 +112,8 @@ def command(
         if (run.best_speedup_interval or (0.0,))[0] <= 1.0:
             gain = headline_text(run.best_speedup, run.best_speedup_interval)
             print_text(f"warning: the winner of {run.spec.name} has {gain}", err=True)
+    for left in exported.left_out:
+        print_text(f"warning: {one_line(left.name)} is left out: {left.reason}", err=True)
     for warning in slow_graphs(exported):
         print_text(f"warning: {warning}", err=True)
     if as_json:
@@ -127,6 +129,7 @@ def _object(exported: Exported) -> dict[str, Any]:
     return {
         "workloads": [to_plain(workload) for workload in exported.workloads],
         "backward": [to_plain(workload) for workload in exported.backward],
+        "left_out": [to_plain(left) for left in exported.left_out],
         "warnings": list(slow_graphs(exported)),
         "isolation": list(exported.report.mechanisms),
     }

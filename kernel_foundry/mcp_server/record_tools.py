@@ -20,7 +20,7 @@ from kernel_foundry.mcp_server.run_answers import (
 from kernel_foundry.mcp_server.server_parts import ServerParts
 from kernel_foundry.mcp_server.task_tools import JUDGES
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.export.export import export_runs, write_exported
+from kernel_foundry.sdk.export.export import export_runs, slow_graphs, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.record_of_run import record_of_run
 
@@ -107,10 +107,13 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
                 task = foundry.ask_archive(lambda a: a.get_run(chosen[0])).spec.task.name
                 exported = export_runs(foundry, chosen, module=path.stem, target=to)
                 write_exported(exported, path)
+                warnings = [f"{w.name} is left out: {w.reason}" for w in exported.left_out]
+                warnings += slow_graphs(exported)
                 return ExportAnswer(
                     path=str(path.relative_to(paths.root)),
                     task=shown(task),
                     workloads=[exported_times(w) for w in exported.workloads[:MOST_ITEMS]],
+                    warnings=[shown(text) for text in warnings[:MOST_ITEMS]],
                 )
 
             return await worker.call(context, work)

@@ -143,6 +143,8 @@ class ExportAnswer(Answer):
     """Relative to the server's root."""
     task: str
     workloads: list[ExportedTimes]
+    warnings: list[str]
+    """Judged workloads that are left out, and CUDA graphs that are slower than judged."""
 
 
 def sweep_answer(results: Sequence[ConfigurationResult], best: Evaluation | None) -> SweepAnswer:

@@ -155,6 +155,24 @@ def test_a_file_that_stays_slow_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_workload_whose_size_forward_reads_is_left_out_aloud(
+    host: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = host.winner.record.task
+    reads = task.reference.replace("self.linear.weight[0]", "self.linear.weight[0, :cols]")
+    assert reads != task.reference
+    task = replace(task, reference=reads)
+    host.winner = replace(host.winner, record=replace(host.winner.record, task=task))
+    assert asked("--json") == 0
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert [w["result"]["name"] for w in answer["workloads"]] == ["rows=8,cols=64"]
+    (left,) = answer["left_out"]
+    assert left["name"] == "rows=3,cols=96"
+    assert left["reason"].startswith("forward reads a size of the file itself, which has cols = 64")
+    assert said.err == f"warning: rows=3,cols=96 is left out: {left['reason']}\n"
+
+
 @pytest.mark.parametrize(
     ("fixed_ns", "why"),
     [

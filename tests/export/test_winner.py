@@ -25,6 +25,15 @@ def test_a_generated_workload_of_module_level_sizes_is_one_of_the_file() -> None
     assert winner.sizes(winner.workloads[-1]) == {"rows": 8, "cols": 31}
 
 
+def test_a_workload_without_object_code_is_left_out() -> None:
+    winner = unjudged_winner()
+    reference = winner.record.task.reference
+    assert winner.left_out(reference) == {}
+    code = replace(winner.objects[0], workloads=("rows=8,cols=64",))
+    missing = replace(winner, objects=(code,)).left_out(reference)
+    assert missing == {"rows=3,cols=96": "there is no object code for it"}
+
+
 def test_a_size_in_one_place_of_the_text_is_none_of_the_file() -> None:
     plain = unjudged_winner()
     for name in ("rows=17,cols#2=31", "get_inputs#1=31", "rows=17,forward.steps=3"):

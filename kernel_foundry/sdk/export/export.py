@@ -41,6 +41,14 @@ class ExportedWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A workload that was judged and that the exported file does not serve."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
     """A file that was tried."""
 
@@ -50,6 +58,8 @@ class Exported:
     report: FormReport
     backward: tuple[ExportedWorkload, ...] = ()
     """Its backward pass on the workloads of that."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What was judged and not tried, as the file cannot serve it; of the backward pass as well."""
     folder: Mapping[str, str] = field(default_factory=dict)
     """The files of a folder by their paths; empty where one file is handed out."""
 
@@ -107,7 +117,22 @@ def export_runs(
     folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
     exported = tried_file(foundry, form, text, winners, found)
     packed = form.packed(text, winners[0], module=module, problem=name)
-    return replace(exported, text=packed, folder=folder)
+    reference = winners[0].record.task.reference
+    missing = _left_out(winners, reference, exported.workloads)
+    missing += _left_out(found.winners if found else (), reference, exported.backward, "backward, ")
+    return replace(exported, text=packed, folder=folder, left_out=missing)
+
+
+def _left_out(
+    winners: Sequence[Winner],
+    reference: str,
+    tried: Sequence[ExportedWorkload],
+    prefix: str = "",
+) -> tuple[LeftOut, ...]:
+    found = {name: why for w in winners for name, why in w.left_out(reference).items()}
+    for workload in tried:
+        found.pop(workload.result.name, None)
+    return tuple(LeftOut(name=f"{prefix}{name}", reason=why) for name, why in found.items())
 
 
 def tried_file(

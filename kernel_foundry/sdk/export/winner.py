@@ -81,13 +81,35 @@ class Winner:
         Args:
             reference: That the exported file has.
         """
-        known = self._file_sizes()
-        fixed = sizes_in_calls(reference) & known.keys()
-        return tuple(
-            workload
-            for workload in self.workloads
-            if all(_sizes(workload).get(name, known[name]) == known[name] for name in fixed)
-        )
+        return tuple(w for w in self.workloads if not self._fixed_otherwise(w, reference))
+
+    def left_out(self, reference: str) -> dict[str, str]:
+        """Return those of `workloads` that an exported Python file cannot serve, each with why.
+
+        Args:
+            reference: That the exported file has.
+        """
+        built = {workload.workload for workload in self.built}
+        found = {}
+        for workload in self.workloads:
+            if fixed := self._fixed_otherwise(workload, reference):
+                listed = ", ".join(f"{name} = {value}" for name, value in fixed.items())
+                found[workload.workload] = (
+                    f"forward reads a size of the file itself, which has {listed}: let the"
+                    " constructor take it as an argument"
+                )
+            elif workload.workload not in built:
+                found[workload.workload] = "there is no object code for it"
+        return found
+
+    def _fixed_otherwise(self, workload: WorkloadAdmission, reference: str) -> dict[str, int]:
+        """Sizes that a reference reads in a call and a workload changes, as the file has them."""
+        known, own = self._file_sizes(), _sizes(workload)
+        return {
+            name: known[name]
+            for name in sorted(sizes_in_calls(reference) & known.keys() & own.keys())
+            if own[name] != known[name]
+        }
 
     def programs(self, workloads: Iterable[WorkloadAdmission]) -> tuple[BuiltProgram, ...]:
         """Return the programs of some of `built`, each once, in order."""
