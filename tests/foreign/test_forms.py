@@ -1,6 +1,7 @@
 """Functions of other suites are called as there: with one tuple, or with their outputs."""
 
 import json
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -67,7 +68,7 @@ def judge(local_evaluator: Callable[[str], LocalEvaluator]):  # type: ignore[no-
     """Return what judges a foreign kernel."""
 
     async def judged(source: ForeignSource) -> Evaluation:
-        limits = EvaluationLimits(build_seconds=60.0, run_seconds=60.0, timing_seconds=0.05)
+        limits = EvaluationLimits(build_seconds=100.0, run_seconds=60.0, timing_seconds=0.05)
         request = ForeignRequest(task=_TASK, device="", source=source, limits=limits)
         return await local_evaluator("sycl").evaluate_foreign(request)
 
@@ -87,3 +88,47 @@ async def test_outputs_that_are_not_written_are_wrong(judge) -> None:  # type: i
     """They hold what no reference computes."""
     verdict = await judge(_solution("def run(x, y, factor, out): out[1:] = x[1:]"))
     assert verdict.outcome is EvaluationOutcome.WRONG_RESULT
+
+
+# Without torch's headers, which take the compiler half a minute.
+_CPP = """
+#include <pybind11/pybind11.h>
+#include "blend.hpp"
+
+static float* data(const pybind11::object& tensor) {
+  return reinterpret_cast<float*>(tensor.attr("data_ptr")().cast<std::uintptr_t>());
+}
+
+void run(pybind11::object x, pybind11::object y, float factor, pybind11::object out) {
+  blend(data(x), data(y), factor, data(out), x.attr("numel")().cast<long>());
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+"""
+_HEADER = """
+#pragma once
+void blend(const float* x, const float* y, float factor, float* out, long count);
+"""
+_OTHER = """
+#include <cmath>
+#include "blend.hpp"
+void blend(const float* x, const float* y, float factor, float* out, long count) {
+  for (long i = 0; i < count; ++i) out[i] = SCALE * x[i] * factor + std::sin(y[i]);
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++: not on PATH")
+async def test_a_solution_in_cpp_is_built(judge) -> None:  # type: ignore[no-untyped-def]
+    """Of several files, with the flags that it states, into the outputs that it is given."""
+    texts = {"main.cpp": _CPP, "blend.hpp": _HEADER, "blend.cpp": _OTHER}
+    sources = [{"path": path, "content": text} for path, text in texts.items()]
+    spec = {
+        "languages": ["cuda_cpp"],
+        "entry_point": "main.cpp::run",
+        "compile_options": {"cflags": ["-O0", "-DSCALE=1"]},
+    }
+    solution = solution_of(json.dumps({"spec": spec, "sources": sources}), "s.json")
+    verdict = await judge(solution)
+    assert verdict.passed, "; ".join(f"{f.message} {f.evidence}" for f in verdict.findings)
