@@ -69,6 +69,7 @@ from kernel_foundry.errors import (
     TaskRefusedError,
 )
 from kernel_foundry.plan.library import LIBRARY_OPS
+from kernel_foundry.request_id import working_on
 
 T = TypeVar("T")
 
@@ -153,14 +154,7 @@ class LocalEvaluator:
     def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration of one candidate; yield each result once it is final."""
         check_sweep(request)
-        return self._sweeps.results(
-            request,
-            lambda emit, stopped: self._on_site(
-                request.device,
-                request.source.language,
-                lambda site: self._sweep(request, site, emit, stopped),
-            ),
-        )
+        return self._sweeps.results(request, partial(self._swept, request))
 
     async def probe(self, device: str = "") -> tuple[Probe, ...]:
         """Try what must work and what must not on this host."""
@@ -183,14 +177,23 @@ class LocalEvaluator:
         self._launcher.close()
 
     async def _evaluated(self, request: EvaluationRequest) -> Evaluation:
-        if request.build_only and request.architecture:
-            build = partial(self._build, request)
-            return await self._in_turn(_BUILDS, self._threads, build, contextlib.ExitStack())
-        return await self._on_site(
-            request.device,
-            request.source.language,
-            lambda site: logged_verdict(request, site, partial(self._evaluate, request, site)),
-        )
+        with working_on(request.request_id):
+            if request.build_only and request.architecture:
+                build = partial(self._build, request)
+                return await self._in_turn(_BUILDS, self._threads, build, contextlib.ExitStack())
+            return await self._on_site(
+                request.device,
+                request.source.language,
+                lambda site: logged_verdict(request, site, partial(self._evaluate, request, site)),
+            )
+
+    async def _swept(self, request: SweepRequest, emit: Emit, stopped: threading.Event) -> None:
+        with working_on(request.request_id):
+            await self._on_site(
+                request.device,
+                request.source.language,
+                lambda site: self._sweep(request, site, emit, stopped),
+            )
 
     async def _on_site(
         self, device: str, language: Language | None, work: Callable[[DeviceSite], T]

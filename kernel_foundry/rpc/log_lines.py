@@ -8,13 +8,14 @@ from typing import Final
 
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.printable import LineFormatter
+from kernel_foundry.request_id import current_request_id
 from kernel_foundry.tracing import current_trace_id
 
 VARIABLE: Final = "KERNEL_FOUNDRY_LOG"
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: when, how bad, who says what, and the trace it belongs to."""
+    """One JSON object a line: when, how bad, who says what, and the trace and request it is of."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -27,6 +28,9 @@ class JsonFormatter(logging.Formatter):
         trace_id = current_trace_id()
         if trace_id:
             fields["trace_id"] = trace_id
+        request_id = current_request_id()
+        if request_id:
+            fields["request_id"] = request_id
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
         return json.dumps(fields)
