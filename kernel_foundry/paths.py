@@ -43,9 +43,18 @@ def prompts_dir() -> Path | None:
 
 def sweeps_dir(run: str) -> Path:
     """Return the folder of the landscapes of a run's sweeps; raises as `check_run_name`."""
+    return data_dir() / "sweeps" / _folder_name(run)
+
+
+def matrix_dir(suite: str) -> Path:
+    """Return the folder of verdicts on a suite's winners elsewhere; raises as `check_run_name`."""
+    return data_dir() / "matrix" / _folder_name(suite)
+
+
+def _folder_name(run: str) -> str:
     check_run_name(run)
     # ".." is a name of a run, and no folder of its own.
-    return data_dir() / "sweeps" / (f"%2E{run[1:]}" if run.startswith(".") else run)
+    return f"%2E{run[1:]}" if run.startswith(".") else run
 
 
 def tokens_path() -> Path:

@@ -15,7 +15,7 @@ def verdict_facts(site: DeviceSite, request: JudgedRequest, judge: JudgeFacts) -
     origin = "given by the caller" if request.seeds else "fresh and secret"
     fresh = request.fresh_baselines
     facts = {
-        "device": f"{site.spec.name}, driver {site.spec.driver_version}",
+        "device": site.spec.model_text,
         "compiler": site.compiler_version,
         "Kernel Foundry": own_version(),
         "threads": f"{site.settings.thread_count}, device and torch alike",

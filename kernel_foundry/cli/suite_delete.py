@@ -1,5 +1,6 @@
 """`kfoundry suite delete`: suites removed for good."""
 
+import shutil
 from contextlib import closing
 from typing import Any
 
@@ -7,7 +8,7 @@ import click
 
 from kernel_foundry.cli.options import open_foundry, target_options
 from kernel_foundry.cli.output import print_text
-from kernel_foundry.paths import suite_report_path, suites_path
+from kernel_foundry.paths import matrix_dir, suite_report_path, suites_path
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.suite.entry import EntryState
@@ -44,3 +45,4 @@ def _delete_runs(foundry: Foundry, suite: Suite) -> None:
         if entry.state is not EntryState.WAITING and foundry.exists(entry.run):
             foundry.delete(entry.run)
     suite_report_path(suite.plan.name).unlink(missing_ok=True)
+    shutil.rmtree(matrix_dir(suite.plan.name), ignore_errors=True)

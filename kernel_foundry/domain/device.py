@@ -89,6 +89,11 @@ class DeviceSpec:
         return self.id.partition(":")[0]
 
     @property
+    def model_text(self) -> str:
+        """Its model and driver, as the evidence of verdicts names it."""
+        return f"{self.name}, driver {self.driver_version}"
+
+    @property
     def flush_bytes(self) -> int:
         """How much is read to empty the caches, and how much data a pool of timed sets holds."""
         return min(2 * self.cache_bytes, _MOST_FLUSHED)

@@ -104,6 +104,7 @@ _WHAT: Final = {
     "generator.db": "spending, lessons, guidance",
     "exchanges": "what models were asked and answered",
     "suites.db": "where suites stand",
+    "matrix": "verdicts on suites' winners on other devices",
     "jobs": "what was submitted, and what it said",
     "tokens.json": "tokens of services",
     "sweeps": "landscapes of sweeps",

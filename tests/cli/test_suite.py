@@ -49,10 +49,25 @@ def test_a_suite_runs_and_is_listed(
     estimate = json.loads(capsys.readouterr().out)
     assert estimate["pace"]["runs"] == 1
     assert estimate["hours"] > 0
-    _show(tasks.parent, capsys)
+    _show(tasks.parent, served, capsys)
 
 
-def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _cross(served: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its own device alone there is nothing to judge, and without it nothing can be."""
+    asked = ["matrix", "small", "--evaluator", served]
+    assert command.main(asked, standalone_mode=False) == 0
+    said = capsys.readouterr().out
+    assert "there is no other class of devices" in said
+    assert "tuned here" in said
+    assert command.main([*asked, "--json"], standalone_mode=False) == 0
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["rows"]
+    assert row["cells"][0]["as_it_is"]["tasks"] == 1
+    (winner,) = found["winners"]
+    assert (winner["task"], winner["as_it_is"]["outcome"]) == ("relu", "PASSED")
+
+
+def _show(folder: Path, served: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every view of a suite that ended."""
     assert command.main(["show", "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["tasks"] == 1
@@ -70,8 +85,10 @@ def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert command.main(["compare", "small", "small"], standalone_mode=False) == 0
     assert "small against small, 1 task that both have" in capsys.readouterr().out
-    assert command.main(["matrix", "small", "small"], standalone_mode=False) == 0
+    both = ["matrix", "--side-by-side", "small", "small"]
+    assert command.main(both, standalone_mode=False) == 0
     assert "small (null)" in capsys.readouterr().out
+    _cross(served, capsys)
     assert command.main(["delete", "small"], standalone_mode=False) == 0
     assert command.main(["list", "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out) == []

@@ -23,8 +23,8 @@ from kernel_foundry.sdk.suite.kernelbench_files import (
     eval_results,
     level_of,
 )
-from kernel_foundry.sdk.suite.matrix import matrix_of
 from kernel_foundry.sdk.suite.results import FASTEST, EntryResult, results_of
+from kernel_foundry.sdk.suite.side_by_side import side_by_side
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.summary import summary_of
 from kernel_foundry.sdk.suite.tables import csv_text, suite_object
@@ -205,12 +205,12 @@ def test_changes_of_tasks_are_named(ended: tuple[Suite, tuple[EntryResult, ...]]
     assert [task.change for task in back.tasks] == [Change.FASTER, Change.SOLVED, Change.SLOWER]
 
 
-def test_a_matrix_has_a_column_for_each_suite(
+def test_suites_side_by_side_have_a_column_each(
     ended: tuple[Suite, tuple[EntryResult, ...]],
 ) -> None:
     suite, results = ended
     other = [slower(results[0], 2.0), unsolved(results[1])]
-    found = matrix_of([(suite.plan, results), (replace(suite.plan, name="other"), other)])
+    found = side_by_side([(suite.plan, results), (replace(suite.plan, name="other"), other)])
     assert [column.suite for column in found.suites] == ["small", "other"]
     assert [row.task for row in found.tasks] == list(NAMES)
     first, second = found.tasks[0].cells

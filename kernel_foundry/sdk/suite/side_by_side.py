@@ -13,7 +13,7 @@ from kernel_foundry.sdk.suite.summary import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixColumn:
+class SuiteColumn:
     """One suite, over all of its own tasks."""
 
     suite: str
@@ -26,7 +26,7 @@ class MatrixColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixCell:
+class TaskCell:
     """One task in one suite."""
 
     counts: bool
@@ -36,40 +36,40 @@ class MatrixCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixRow:
+class TaskRow:
     """One task in all suites, in their order."""
 
     task: str
-    cells: tuple[MatrixCell, ...]
+    cells: tuple[TaskCell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteMatrix:
+class SideBySide:
     """Suites side by side."""
 
-    suites: tuple[MatrixColumn, ...]
-    tasks: tuple[MatrixRow, ...]
+    suites: tuple[SuiteColumn, ...]
+    tasks: tuple[TaskRow, ...]
 
 
-def matrix_of(suites: Sequence[tuple[SuitePlan, Sequence[EntryResult]]]) -> SuiteMatrix:
+def side_by_side(suites: Sequence[tuple[SuitePlan, Sequence[EntryResult]]]) -> SideBySide:
     """Return the suites, each with its plan and its results, as one table."""
     by_task = [counted(results) for _, results in suites]
     names = dict.fromkeys(r.entry.task.name for _, results in suites for r in results)
-    return SuiteMatrix(
+    return SideBySide(
         suites=tuple(
             _column(plan, tasks) for (plan, _), tasks in zip(suites, by_task, strict=True)
         ),
         tasks=tuple(
-            MatrixRow(task=name, cells=tuple(_cell(tasks.get(name)) for tasks in by_task))
+            TaskRow(task=name, cells=tuple(_cell(tasks.get(name)) for tasks in by_task))
             for name in names
         ),
     )
 
 
-def _column(plan: SuitePlan, tasks: dict[str, list[EntryResult]]) -> MatrixColumn:
+def _column(plan: SuitePlan, tasks: dict[str, list[EntryResult]]) -> SuiteColumn:
     measured = [[r.speedup(FASTEST) for r in runs] for runs in tasks.values()]
     speedups = [[None if m is None else m.value for m in runs] for runs in measured]
-    return MatrixColumn(
+    return SuiteColumn(
         suite=plan.name,
         language=plan.language.value,
         devices=plan.devices,
@@ -80,7 +80,7 @@ def _column(plan: SuitePlan, tasks: dict[str, list[EntryResult]]) -> MatrixColum
     )
 
 
-def _cell(runs: Sequence[EntryResult] | None) -> MatrixCell:
+def _cell(runs: Sequence[EntryResult] | None) -> TaskCell:
     measured = [m for m in (r.speedup(FASTEST) for r in runs or ()) if m is not None]
     speedup = mean_speedup(measured) if measured else None
-    return MatrixCell(counts=runs is not None, speedup=speedup)
+    return TaskCell(counts=runs is not None, speedup=speedup)
