@@ -17,6 +17,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.foreign_file import FOREIGN_ENDINGS, python_of, solution_of
 from kernel_foundry.sdk.task_import.entry import NotRepresentableError
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles, plain_json
+from kernel_foundry.shown_value import shown
 
 PUBLISHED_SUFFIXES: Final = (".json", ".jsonl")
 """Of files that hold published kernels and nothing else; Python may be a task as well."""
@@ -124,10 +125,17 @@ def _of_line(path: str, number: int, line: str) -> PublishedKernel:
         fields = record if isinstance(record, dict) else {}
         level, task, code = (fields.get(key) for key in ("level_id", "task_id", _CODE))
         name = f"level{level}_{task}" if _is_name(level, task) else ""
-        source = _python_of(code if isinstance(code, str) else "", place)
+        source = _python_of(_text(code), place)
     except (NotRepresentableError, InvalidArgumentError) as error:
         return PublishedKernel(place=place, name=name, source=None, reason=str(error))
     return PublishedKernel(place=place, name=name, source=source)
+
+
+def _text(code: object) -> str:
+    """The code of a line; where a set has no kernel for a task, it is null."""
+    if isinstance(code, str):
+        return code
+    raise NotRepresentableError(f"no text {_CODE!r}: {shown(code)}")
 
 
 def _python_of(text: str, name: str) -> ForeignSource:

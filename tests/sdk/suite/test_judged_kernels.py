@@ -273,5 +273,5 @@ def test_json_lines_may_be_called_json(tmp_path: Path) -> None:
     assert kernel_for("level1_19_ReLU", found.values()) is found["h100.json, line 2"]
     assert kernel_for("softmax", found.values()) is found["softmax.json"]
     assert found["softmax.json"].source is not None
-    assert "neither a class ModelNew" in found["h100.json, line 3"].reason
+    assert found["h100.json, line 3"].reason == "no text 'custom_code': None"
     assert "UTF-8" in found["wrong.jsonl"].reason
