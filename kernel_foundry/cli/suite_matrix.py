@@ -80,9 +80,9 @@ def matrix_command(
         print_text("verdicts are kept: the same command goes on", err=True)
         raise
     if as_json:
-        print_json(_object(found))
+        print_json(matrix_object(found))
     else:
-        _show(found)
+        show_matrix(found)
     is_whole = all(one.as_it_is and one.re_swept for one in found.crossed)
     return 0 if is_whole else EXIT_NOTHING_CORRECT
 
@@ -99,9 +99,7 @@ def _crossed(names: tuple[str, ...], **targets: Any) -> SuiteMatrix:
             kept[name] = held.enter_context(closing(KeptVerdicts(matrix_dir(name), KEPT)))
         known = [(s.plan, results) for s, results in open_results(tuple(suites), **targets)]
         foundry = held.enter_context(open_foundry(**targets))
-        return foundry.with_services(
-            lambda services: suite_matrix(services.evaluator, known, kept, _say)
-        )
+        return foundry.ask_evaluator(lambda e: suite_matrix(e, known, kept, _say))
 
 
 def _say(one: CrossedWinner, done: int, total: int) -> None:
@@ -120,7 +118,8 @@ def _verdict_text(verdict: Evaluation | None) -> str:
     return headline_text(verdict.speedup, verdict.speedup_interval)
 
 
-def _show(found: SuiteMatrix) -> None:
+def show_matrix(found: SuiteMatrix) -> None:
+    """Print the table, and below it what it does not show."""
     titles = _titles(found)
     table = plain_table(whole("tuned on"), "kernels", whole(""), *numbers(*titles.values()))
     for row in found.rows:
@@ -184,7 +183,8 @@ def _notes(found: SuiteMatrix, titles: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _object(found: SuiteMatrix) -> dict[str, Any]:
+def matrix_object(found: SuiteMatrix) -> dict[str, Any]:
+    """Return the `--json` object of a matrix (documented in docs/suites.md)."""
     home = [
         {
             "suite": row.suite,

@@ -489,6 +489,10 @@ class Foundry:
         """
         return self.ask_archive(lambda a: run_view(a, name))
 
+    def ask_evaluator(self, question: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of calls on the evaluator alone."""
+        return self._run(self._with_evaluator(question))
+
     def ask_archive(self, question: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
         """Return the answer of one call on the archive, such as `lambda a: a.elites(name)`."""
         return self._run(self._with_archive(question))

@@ -89,7 +89,10 @@ def _show(folder: Path, served: str, capsys: pytest.CaptureFixture[str]) -> None
     assert command.main(both, standalone_mode=False) == 0
     assert "small (null)" in capsys.readouterr().out
     _cross(served, capsys)
+    verdicts = folder / "data" / "matrix" / "small"
+    assert verdicts.exists()
     assert command.main(["delete", "small"], standalone_mode=False) == 0
+    assert not verdicts.exists()
     assert command.main(["list", "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out) == []
 

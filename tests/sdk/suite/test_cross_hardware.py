@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
+from kernel_foundry.cli.suite_matrix import matrix_object, show_matrix
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.device import DeviceSpec
@@ -295,7 +296,9 @@ async def test_a_device_that_is_gone_shows_what_was_judged_on_it(tmp_path: Path)
     assert reasons == {"the device is not there now"}
 
 
-async def test_what_a_device_refuses_is_left_out_with_the_reason(tmp_path: Path) -> None:
+async def test_what_a_device_refuses_is_left_out_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hosts = hosts_of(Refusing)
     suites = [await suite_of(hosts["a:1"], "a:1", "big", "128", 4)]
     fleet = fleet_of(dict(hosts))
@@ -305,7 +308,20 @@ async def test_what_a_device_refuses_is_left_out_with_the_reason(tmp_path: Path)
     assert cell.not_judged == 1
     assert cell.re_swept is not None
     assert cell.re_swept.tasks == 3
-    assert [one.reason for one in found.crossed] == ["", "it does not fit the device's memory", ""]
+    reason = "it does not fit the device's memory"
+    assert [one.reason for one in found.crossed] == ["", reason, ""]
+    show_matrix(found)
+    said = capsys.readouterr().out
+    assert f"1 winner not judged on {SMALL.model_text}: {reason}\n" in said
+    assert "0.50× (0.50–0.50)" in said  # as they are
+    assert "2.00× (2.00–2.00)" in said  # re-swept
+    winners = matrix_object(found)["winners"]
+    assert [(w["task"], w["ran_on"], w["swept_count"]) for w in winners[3:]] == [
+        ("t0", device_class(SMALL), 2),
+        ("t1", device_class(SMALL), 0),
+        ("t2", device_class(SMALL), 2),
+    ]
+    assert [w["reason"] for w in winners[:3]] == ["", "", ""]  # at home
 
 
 async def test_a_winner_that_fails_elsewhere_counts_and_a_device_that_fails_is_left(
@@ -348,7 +364,9 @@ class OneClassEach(FakeEvaluator):
             yield result
 
 
-async def test_languages_are_not_crossed_and_that_is_said(tmp_path: Path) -> None:
+async def test_languages_are_not_crossed_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A CUDA device has no column for SYCL kernels alone, and a cell that says why beside both."""
     hosts = hosts_of()
     big = await suite_of(hosts["a:1"], "a:1", "big", "128", 2)
@@ -372,6 +390,12 @@ async def test_languages_are_not_crossed_and_that_is_said(tmp_path: Path) -> Non
     assert cells[cuda_class].reason == "sycl kernels do not run on cuda devices"
     assert both.rows[1].cells[0].reason == "cuda kernels do not run on sycl devices"
     assert hosts["c:1"].judged == []
+    show_matrix(alone)
+    shown = capsys.readouterr().out
+    assert "cannot be crossed" in shown
+    assert "left out: NVIDIA H200, driver 580 (cuda)" in shown
+    show_matrix(both)
+    assert "other language" in capsys.readouterr().out
 
 
 async def test_a_suite_without_winners_and_tasks_that_do_not_count_are_named(
