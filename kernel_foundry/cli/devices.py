@@ -10,10 +10,14 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import EXIT_MISSING_PART
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.table import numbers, plain_table, whole
 from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.device_class import device_class, is_of_fleet
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.sdk.fleet.host import FleetHost
+from kernel_foundry.sdk.fleet.member import MemberState
 
+_SERVING: Final = MemberState.SERVING.value
 _LONGEST_REASON: Final = 100
 """Characters of a reason without --verbose."""
 
@@ -22,31 +26,58 @@ _LONGEST_REASON: Final = 100
 @click.option(
     "--verbose", is_flag=True, help="Show whole reasons, limits of each process and versions, too."
 )
+@click.option(
+    "--fleet",
+    "of_fleet",
+    is_flag=True,
+    help="Show each evaluator of the fleet that --evaluator names: state, devices, load.",
+)
 @json_option
 @target_options
-def command(verbose: bool, as_json: bool, **targets: Any) -> int:
+def command(verbose: bool, of_fleet: bool, as_json: bool, **targets: Any) -> int:
     """Show devices with their measured peaks, what is missing and why, and what isolates.
 
     With --verbose, for each kind of process that meets a candidate: the mechanisms in force, its
     limits, and what is missing and why.
 
     Of several evaluators also the class of each device (times compare within one), the calls that
-    use it or wait for it, and the evaluators that get no work. Exit code 3 when there is no device
-    to run on.
+    use it or wait for it, and the evaluators that get no work. With --fleet a line for each
+    evaluator and device, also of those that are draining or away. Exit code 3 when there is no
+    device to run on.
 
     \b
     kfoundry devices
     kfoundry devices --evaluator gpuhost:50051 --json
     kfoundry devices --evaluator gpu1:50051,gpu2:50051
+    kfoundry devices --fleet --evaluator fleet.yaml
     """  # noqa: D301  a backspace keeps click from joining the lines
     waiting = PrintableConsole(stderr=True).status("devices are measured, the first time for long")
     with nullcontext() if as_json else waiting, open_foundry(**targets) as foundry:
+        if of_fleet:
+            hosts = foundry.hosts()
+            _tell_hosts(hosts, as_json=as_json)
+            return 0 if any(h.devices and h.state == _SERVING for h in hosts) else EXIT_MISSING_PART
         capabilities = foundry.capabilities()
     if as_json:
         print_json(to_plain(capabilities))
     else:
         _show(PrintableConsole(), capabilities, verbose=verbose)
     return 0 if capabilities.devices else EXIT_MISSING_PART
+
+
+def _tell_hosts(hosts: tuple[FleetHost, ...], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"hosts": to_plain(hosts)})
+        return
+    table = plain_table(
+        whole("evaluator"), "state", whole("device"), whole("class"), *numbers("calls"), ""
+    )
+    for host in hosts:
+        devices = [(d.id, d.class_name, str(d.load)) for d in host.devices] or [("", "", "")]
+        for place, device in enumerate(devices):
+            first = ("", "", "") if place else (host.name, host.state, _cut(host.reason))
+            table.add_row(first[0], first[1], *device, first[2])
+    PrintableConsole().print(table)
 
 
 def _show(console: PrintableConsole, capabilities: Capabilities, *, verbose: bool) -> None:

@@ -32,6 +32,8 @@ from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.archive_pages import all_runs
 from kernel_foundry.sdk.arguments import given_models, given_source, given_task, given_text
 from kernel_foundry.sdk.device_classes.optimization import ClassesResult, optimize_classes
+from kernel_foundry.sdk.fleet.fleet import hosts_of
+from kernel_foundry.sdk.fleet.host import FleetHost
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local.evaluator import own_public_key
 from kernel_foundry.sdk.local_files import remove_kept, rename_kept
@@ -102,6 +104,10 @@ class Foundry:
     def capabilities(self) -> Capabilities:
         """Return devices, what is missing and why, and what isolates candidates."""
         return self._run(self._with_evaluator(lambda e: e.capabilities()))
+
+    def hosts(self) -> tuple[FleetHost, ...]:
+        """Return the evaluators of a fleet; raises InvalidArgumentError if there is but one."""
+        return self._run(self._with_evaluator(hosts_of))
 
     def admit(self, task: Task | Path | str, *, device: str = "") -> Admission:
         """Run the reference, time its baselines, derive the tolerance; see `ports.Evaluator`."""

@@ -170,6 +170,34 @@ def test_isolation_is_told_for_each_process(folder: Path, served: str) -> None:
         assert words in result.stdout
 
 
+def test_each_evaluator_of_a_fleet_is_shown(folder: Path, served: str) -> None:
+    """Whether it gets work, or why not, its device's class, and calls."""
+    again = served.replace("/evaluator.sock", "/./evaluator.sock")
+    file = folder / "shown.yaml"
+    file.write_text(
+        "evaluators:\n"
+        f"- {{address: '{served}', name: gpu1}}\n"
+        f"- {{address: '{again}', name: gpu2, drain: true}}\n"
+        "- {address: 'unix:/nowhere/s', name: gpu3}\n"
+    )
+    result = run_kfoundry(folder, "devices", "--fleet", evaluator=str(file))
+    assert result.returncode == 0, result.stderr
+    rows = [line.split() for line in result.stdout.splitlines() if "gpu" in line]
+    class_name = rows[0][3]
+    assert class_name.startswith("null:")
+    assert rows[0] == ["gpu1", "serving", "null:0", class_name, "0"]
+    assert rows[1] == ["gpu2", "draining", "null:0", class_name, "0"]
+    assert rows[2][:2] == ["gpu3", "away"]
+    as_json = run_kfoundry(folder, "devices", "--fleet", "--json", evaluator=str(file))
+    hosts = json.loads(as_json.stdout)["hosts"]
+    assert [host["state"] for host in hosts] == ["serving", "draining", "away"]
+    assert hosts[0]["devices"] == [{"id": "null:0", "class_name": class_name, "load": 0}]
+    assert hosts[2]["reason"]
+    alone = run_kfoundry(folder, "devices", "--fleet", evaluator=served)
+    assert alone.returncode == 2
+    assert "a comma makes a fleet" in alone.stderr
+
+
 @pytest.mark.slow
 def test_an_ablation_runs_each_arm_from_nothing(folder: Path, served: str) -> None:
     arguments = ("--evaluations", "2", "--seeds", "2", "--without", "sweeps", "--json")

@@ -28,6 +28,7 @@ from kernel_foundry.errors import (
     BackendUnavailableError,
     DeviceBusyError,
     DeviceDriverError,
+    InvalidArgumentError,
     KernelFoundryError,
     MalformedAnswerError,
     ProcessLostError,
@@ -37,6 +38,7 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.fleet.change import FleetChange
+from kernel_foundry.sdk.fleet.host import FleetHost, host_of
 from kernel_foundry.sdk.fleet.losses import Losses
 from kernel_foundry.sdk.fleet.member import FleetDevice, Member, MemberState
 from kernel_foundry.sdk.fleet.membership import Source
@@ -105,6 +107,11 @@ class Fleet:
         """Return the devices that take work, with ids such as "cuda:0@gpuhost:50051"."""
         await self._roster.started()
         return offer(self._roster.members, self._roster.router().devices)
+
+    async def hosts(self) -> tuple[FleetHost, ...]:
+        """Return every evaluator of the fleet, whether it gets work or not."""
+        await self._roster.started()
+        return tuple(host_of(member) for member in self._roster.members)
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         """Admit a task on a device of the class that it stays on."""
@@ -269,7 +276,7 @@ class Fleet:
         avoid = tries.busy | tries.failed.keys()
         route = self._routes.get(tries.key)
         if route is not None and route not in avoid and route.member.name not in tries.lost:
-            takes_calls = route.member.state in (MemberState.UP, MemberState.DRAINING)
+            takes_calls = route.member.state in (MemberState.SERVING, MemberState.DRAINING)
             if takes_calls and route in route.member.devices:
                 return route
         return self._roster.router().choose(wanted, avoid=avoid, shun=tries.lost)
@@ -311,7 +318,7 @@ class Fleet:
         away = "; ".join(
             f"{m.name} is {m.state}{f' ({m.reason})' if m.reason else ''}"
             for m in self._roster.members[:_SHOWN]
-            if m.state is not MemberState.UP
+            if m.state is not MemberState.SERVING
         )
         known = f"devices that answer: {there}" + (f"; {away}" if away else "")
         if self._may_come(wanted):
@@ -325,6 +332,21 @@ class Fleet:
         return BackendUnavailableError(
             f"there is no device {wanted.shown} in the fleet; {known}", device=wanted.device
         )
+
+
+async def hosts_of(evaluator: Evaluator) -> tuple[FleetHost, ...]:
+    """Return the evaluators of a fleet.
+
+    Raises:
+        InvalidArgumentError: it is a single one.
+    """
+    if not isinstance(evaluator, Fleet):
+        raise InvalidArgumentError(
+            "this is a single evaluator: a comma makes a fleet (gpu1:50051,), and so does a fleet"
+            " file",
+            field="evaluator",
+        )
+    return await evaluator.hosts()
 
 
 class _QuarantinedError(Exception):

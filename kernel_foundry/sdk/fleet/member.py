@@ -24,7 +24,7 @@ class MemberState(StrEnum):
 
     STARTING = "starting"
     """It was not heard from yet."""
-    UP = "up"
+    SERVING = "serving"
     AWAY = "away"
     """It does not answer, or says that it cannot work."""
     DRAINING = "draining"
@@ -125,7 +125,7 @@ class Member:
             return MemberState.AWAY
         if self.capabilities is None:
             return MemberState.STARTING
-        return MemberState.DRAINING if self.entry.drain else MemberState.UP
+        return MemberState.DRAINING if self.entry.drain else MemberState.SERVING
 
     def renamed(self, entry: Entry, where: Where) -> None:
         """Take up what a fleet file says of it now."""

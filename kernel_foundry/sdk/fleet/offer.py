@@ -18,7 +18,7 @@ def offer(members: Collection[Member], devices: tuple[FleetDevice, ...]) -> Capa
     Kinds of devices come first in `availability`, then each evaluator that gets no work, by name.
     """
     told = [m.capabilities for m in members if m.capabilities is not None]
-    working = [m.capabilities for m in members if m.state is MemberState.UP and m.capabilities]
+    working = [m.capabilities for m in members if m.state is MemberState.SERVING and m.capabilities]
     return Capabilities(
         devices=tuple(d.spec for d in devices),
         availability=(*_kinds(told, devices), *_out_of_work(members)),
@@ -51,10 +51,10 @@ def _out_of_work(members: Collection[Member]) -> list[Availability]:
     for member in members:
         if member.state is MemberState.DRAINING:
             reason = f"draining, {member.in_flight} calls left"
-        elif member.state is MemberState.UP and not member.devices:
+        elif member.state is MemberState.SERVING and not member.devices:
             unmet = "; ".join(member.excluded)
             reason = f"`where` fits none of its devices: {unmet}" if unmet else "it has no device"
-        elif member.state is MemberState.UP:
+        elif member.state is MemberState.SERVING:
             continue
         else:
             reason = f"{member.state}: {member.reason}" if member.reason else member.state.value

@@ -57,7 +57,7 @@ class Router:
             for device in member.devices:
                 ways = (*device.ways, f"language {device.spec.language.value}", "")
                 self._known.update(ways)
-                if member.state is MemberState.UP:
+                if member.state is MemberState.SERVING:
                     for way in ways:
                         usable[way].append(device)
         self._usable = dict(usable)
