@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
 from kernel_foundry.task_source import missing_names, parse_reference
@@ -26,12 +27,13 @@ def is_kernelbench(files: SuiteFiles) -> bool:
 def read_kernelbench(files: SuiteFiles) -> Iterator[ImportEntry]:
     """Return an entry for each Python file in a folder of tasks."""
     found = [path for path in files.ending(".py") if PurePosixPath(path).name != "__init__.py"]
-    winners = [path for path in found if _WINNERS in PurePosixPath(path).parts[:-1]]
+    winners = [path for path in found if _is_winner(path)]
     if winners:
-        folder, name = winners[0].split(f"{_WINNERS}/")[0] + _WINNERS, _WINNERS
-        reason = f"{len(winners)} kernels for the tasks: `kfoundry suite judge` takes the folder"
-        yield ImportEntry(source=folder, name=name, reason=reason)
-    for path in _task_paths([path for path in found if path not in winners]):
+        folder = winners[0].split(f"{_WINNERS}/")[0] + _WINNERS
+        kernels = counted(len(winners), "kernel")
+        reason = f"{kernels} for the tasks: `kfoundry suite judge` takes the folder"
+        yield ImportEntry(source=folder, name=_WINNERS, reason=reason)
+    for path in _task_paths([path for path in found if not _is_winner(path)]):
         name = "_".join(PurePosixPath(path).with_suffix("").parts[-2:])
         try:
             text = files.text(path)
@@ -54,6 +56,10 @@ def check_reference(text: str, where: str) -> None:
         raise NotRepresentableError(error.message) from error
     if missing := missing_names(tree):
         raise NotRepresentableError(f"no {' and no '.join(missing)}")
+
+
+def _is_winner(path: str) -> bool:
+    return _WINNERS in PurePosixPath(path).parts[:-1]
 
 
 def _task_paths(found: list[str]) -> list[str]:
