@@ -84,15 +84,15 @@ def command(
     """Check RECORD, judge its candidate again, and say whether it agrees and what does not.
 
     Record files come from `kfoundry evaluate --record`, `kfoundry runs record` and `kfoundry
-    optimize`; a Python file of `kfoundry export` holds records, too, and is read, not run: its
-    records are checked, its code is not. First
+    optimize`; a Python file or solution.json of `kfoundry export` holds records, too, and is read,
+    not run: its records are checked, its code is not. First
     come the parts, the digest and the signature; a record that is not what
     was signed for is not run. Its task is Python that the judge runs: run records only of
     people whose programs you would run.
 
     Exit code 0 when everything agrees, 1 when something does not, 2 when the file is no record,
     4 when the numbers agree and the times were not confirmed: the record is of another device,
-    or times vary too much here to tell; also when nothing differs and the file is a Python file,
+    or times vary too much here to tell; also when nothing differs and the file is an exported one,
     or, with --no-run, its key is neither this machine's nor one of --key.
 
     \b

@@ -107,22 +107,32 @@ def write_record(record: EvidenceRecord, path: Path) -> None:
 
 
 def is_program(path: Path) -> bool:
-    """Return whether a file holds records beside code that no record covers."""
-    return path.suffix == ".py"
+    """Return whether a file holds records beside code that no record covers.
+
+    Python files do, and JSON files with sources, such as a `solution.json`.
+    """
+    if path.suffix == ".py":
+        return True
+    try:
+        return path.suffix == ".json" and _sources(_content(path)) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
     """Return the record in a file, or all that an exported Python file has; it is not run.
 
+    The Python file may be a source in a JSON file, as in a `solution.json`.
+
     Raises:
         InvalidArgumentError: the file is no record; the message says where it stops being one.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
-        if len(content) > _MAX_FILE_BYTES:
-            raise InvalidArgumentError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", field="path")
-        texts = records_in(content) if is_program(path) else (content,)
+        content = _content(path)
+        sources = [content] if path.suffix == ".py" else _sources(content)
+        texts = [content]
+        if sources is not None:
+            texts = [record for source in sources for record in records_in(source)]
         return tuple(
             _record(parse_json(text, object_pairs_hook=_without_repetition)) for text in texts
         )
@@ -139,6 +149,25 @@ def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
         raise InvalidArgumentError(
             f"{path} is neither an exported file nor a record: {error}", field="path"
         ) from error
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise ValueError(f"it is larger than {_MAX_FILE_BYTES} bytes")
+    return content
+
+
+def _sources(content: bytes) -> list[bytes] | None:
+    """Texts of the Python files in a JSON file; None where it has no member `sources`."""
+    data = parse_json(content)
+    if not isinstance(data, dict) or "sources" not in data:
+        return None
+    match data["sources"]:
+        case [{"path": str(path), "content": str(text)}] if path.endswith(".py"):
+            return [text.encode()]
+    raise ValueError("its sources are not one Python file")
 
 
 def _unsigned(evaluation: Evaluation) -> InvalidArgumentError:

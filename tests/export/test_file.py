@@ -36,6 +36,17 @@ def test_the_evidence_is_read_without_running_the_file(
     assert read_records(path) == (winner.record,)
 
 
+def test_the_head_says_which_writes_of_weights_need_a_layout(text: str, winner: Winner) -> None:
+    line = "`weight.data.copy_(...)`"
+    assert line in text.partition("EVIDENCE")[0]
+    before, _, rest = winner.record.source.plan.partition("def prepare")
+    plan = f"{before}def launch(x, out):\n    pass\n"
+    assert rest
+    source = replace(winner.record.source, plan=plan)
+    bare = replace(winner, record=replace(winner.record, source=source))
+    assert line not in torch_file([bare], "fast")
+
+
 def test_a_second_line_of_evidence_is_refused(text: str, tmp_path: Path) -> None:
     """One of them may be inside a string, and Python reads the other."""
     path = written(f"{text}\n'''\nEVIDENCE = ('x',)\n'''\n", tmp_path)

@@ -88,7 +88,7 @@ def test_custom_kernel_takes_inputs_with_or_without_outputs(fast: ModuleType) ->
 def test_the_function_is_what_is_tried(text: str, plain_winner: Winner, entry: FormEntry) -> None:
     report = tried(text, plain_winner, entry)
     assert [result.failure for result in report.results] == ["", ""]
-    wrong = text.replace("counts.kernel += 1\n", "counts.kernel += 1; results[0].zero_()\n")
+    wrong = text.replace("counts.add_kernel()\n", "counts.add_kernel(); results[0].zero_()\n")
     failures = [result.failure for result in tried(wrong, plain_winner, entry).results]
     assert ["wrong by" in failure for failure in failures] == [True, True]
 

@@ -43,6 +43,13 @@ def test_a_problem_has_one_line() -> None:
     assert refused.value.metadata["field"] == "problem"
 
 
+@pytest.mark.parametrize("problem", ["two words", " padded", ""])
+def test_a_leaderboard_is_one_word(plain_gpu_winner: Winner, problem: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="of one word") as refused:
+        popcorn_file("", plain_gpu_winner, module="submission", problem=problem)
+    assert refused.value.metadata["field"] == "problem"
+
+
 def test_kernels_for_the_cpu_are_refused(plain_winner: Winner) -> None:
     with pytest.raises(InvalidArgumentError, match="GPU MODE runs on NVIDIA GPUs"):
         popcorn_source([plain_winner], "submission")

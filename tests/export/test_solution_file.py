@@ -10,6 +10,8 @@ import torch
 
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.record import is_program, read_records
+from kernel_foundry.sdk.export.destination import check_destination
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.export.winner import Winner
 from tests.export.conftest import imported
@@ -52,6 +54,29 @@ def test_a_solution_of_sol_execbench_has_its_schema(
     found = solution(on_gpu(plain_gpu_winner, gpu), "sol")
     check_sol(found)
     assert found["spec"]["target_hardware"] == [hardware]
+
+
+@pytest.mark.parametrize("target", ["flashinfer", "sol"])
+def test_the_evidence_in_its_source_is_read(
+    plain_gpu_winner: Winner, tmp_path: Path, target: str
+) -> None:
+    path = tmp_path / "solution.json"
+    path.write_text(json.dumps(solution(plain_gpu_winner, target)))
+    assert read_records(path) == (plain_gpu_winner.record,)
+    assert is_program(path)
+    check_destination(path, [plain_gpu_winner.record.task], is_folder=False)
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [[], "x", [{}], [{"path": "run.cu", "content": "x"}], [{"path": "run.py", "content": 1}],
+     [{"path": "run.py", "content": "x = 1"}], [{"path": "run.py", "content": "x"}] * 2],
+)  # fmt: skip
+def test_sources_without_evidence_are_refused(tmp_path: Path, sources: Any) -> None:
+    path = tmp_path / "solution.json"
+    path.write_text(json.dumps({"name": "mine", "sources": sources}))
+    with pytest.raises(InvalidArgumentError, match="neither an exported file nor a record"):
+        read_records(path)
 
 
 @pytest.mark.parametrize("target", ["flashinfer", "sol"])

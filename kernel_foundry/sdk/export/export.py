@@ -115,8 +115,8 @@ def export_runs(
     text = write(winners, module)
     name = problem or winners[0].record.task.name
     folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
-    exported = tried_file(foundry, form, text, winners, found)
     packed = form.packed(text, winners[0], module=module, problem=name)
+    exported = tried_file(foundry, form, text, winners, found)
     reference = winners[0].record.task.reference
     missing = _left_out(winners, reference, exported.workloads)
     missing += _left_out(found.winners if found else (), reference, exported.backward, "backward, ")

@@ -36,7 +36,17 @@ def popcorn_source(winners: Sequence[Winner], module: str) -> str:
 
 
 def popcorn_file(text: str, winner: Winner, *, module: str, problem: str) -> str:
-    """Return the file with the header that says where it is to be submitted."""
+    """Return the file with the header that says where it is to be submitted.
+
+    Raises:
+        InvalidArgumentError: the header has no place for such a name.
+    """
     del module  # the file is always sent as it is
+    if problem.split() != [problem]:
+        raise InvalidArgumentError(
+            f"GPU MODE's header takes a leaderboard's name of one word, not {problem!r}: give it"
+            " with --problem",
+            field="problem",
+        )
     gpu = gpu_model(winner.admission.device.name)
     return f"#!POPCORN leaderboard {problem}\n#!POPCORN gpu {gpu}\n\n{text}"

@@ -26,7 +26,11 @@ class Packing(Protocol):
     """Makes the file that is handed out of the Python text that was tried."""
 
     def __call__(self, text: str, winner: Winner, /, *, module: str, problem: str) -> str:
-        """Return the file, for a module's name and the name of the problem there."""
+        """Return the file, for a module's name and the name of the problem there.
+
+        Raises:
+            InvalidArgumentError: the target has no problem of such a name.
+        """
 
 
 class Folder(Protocol):

@@ -46,7 +46,7 @@ It needs torch {needs}; no compiler, no toolkit, no Kernel Foundry.
 
 A call runs the kernels where it is as it was judged: {types}
 contiguous, of sizes between those that were judged. {otherwise}
-
+{weights}
 `kfoundry verify` reads the evidence in this file and judges the kernels again.
 """
 '''
@@ -57,6 +57,11 @@ _USAGE: Final = """\
     model = swap(model)           # replaces modules in a larger model whose class has the source
                                   # of `Model` below; swap(model, of=C) replaces those of class C
     print(stats())                # how often kernels ran, how often the reference, and why"""
+_LAYS_OUT: Final = """
+Weights are laid out once, and again when torch counts a change of them. It counts none of writes
+through `.data` (`weight.data.copy_(...)`), nor of those by a replayed CUDA graph: call `relayout()`
+after them.
+"""
 RUNS_REFERENCE: Final = "Every other call runs the reference,\nwhose source is below."
 """What most files do with calls that were not judged."""
 _NEEDS: Final = {
@@ -371,6 +376,7 @@ def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
         task=plain_text(first.record.task.name),
         usage=usage,
         otherwise=otherwise,
+        weights=_LAYS_OUT if any(w.plan.prepare is not None for w in winners) else "",
         needs=_NEEDS[first.record.source.language],
         figures=plain_text(judged_times(winners)),
         types=f"{' and '.join(sorted(types))} {kind},",

@@ -345,11 +345,16 @@ def test_tasks_hold_what_the_module_needs_and_a_workload_for_each_shape(
     assert "class Config" in task.reference
     assert "EPS = 2 * 1e-06" in task.reference
     assert [w.name for w in task.workloads] == ["x_0=4,x_1=64,x_2=32", "x_0=4,x_1=48,x_2=32"]
+    assert norm.module.sidecar.count("weight:") == 2
+    weights = [w.weight for w in task.workloads]
+    assert min(weights) > 0
+    assert sum(weights) == pytest.approx(100, abs=0.2)  # per cent of the time in the module
     assert (out / "rms_norm.py").read_text() == "mine"
     assert not (out.parent / "not_there").exists()
     assert (out / "mask_2.py").is_file()
     (half,) = (p for p in _of_kind(captured, "RmsNorm") if p is not norm)
     assert "precision: fp16" in half.module.sidecar
+    assert "weight:" not in half.module.sidecar  # of one shape
     (mask,) = _of_kind(captured, "Mask")
     assert "torch.rand((x_0, x_1, x_2)) < 0.5" in mask.module.reference
     (gate,) = (p for p in _of_kind(captured, "Gate") if p.file)

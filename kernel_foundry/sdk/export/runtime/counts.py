@@ -1,8 +1,10 @@
 """How often kernels ran, and how often the reference did in their place."""
 
 import collections
+import itertools
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from kernel_foundry.sdk.export.runtime.task import BACKWARD, TASK
@@ -19,24 +21,34 @@ class Counts:
 
     def __init__(self, what: str = TASK) -> None:
         self._what = what
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may count within a count
+        self.add_kernel: Callable[[], int] = itertools.count().__next__
+        """Counts a call of kernels: one step of the interpreter, so that no thread's is lost."""
+        self._looks = 0
         self.reset()
 
     def reset(self) -> None:
         """Begin anew."""
-        self.kernel = 0
-        self.reasons: collections.Counter[str] = collections.Counter()
-        self.last_reason = ""
+        with self._lock:
+            self._before = self._kernels()
+            self.reasons: collections.Counter[str] = collections.Counter()
+            self.last_reason = ""
 
     def shown(self) -> dict[str, Any]:
         """Return all of it."""
-        reasons = dict(self.reasons)
-        return {
-            "kernel": self.kernel,
-            "reference": sum(reasons.values()),
-            "last_reason": self.last_reason,
-            "reasons": reasons,
-        }
+        with self._lock:
+            reasons = dict(self.reasons)
+            return {
+                "kernel": self._kernels() - self._before,
+                "reference": sum(reasons.values()),
+                "last_reason": self.last_reason,
+                "reasons": reasons,
+            }
+
+    def _kernels(self) -> int:
+        """All calls of kernels: to look at the counter moves it as well."""
+        self._looks += 1
+        return self.add_kernel() + 1 - self._looks
 
     def reference(self, reason: str) -> None:
         """Count a call of the reference; the first one is logged, since it is slow and right."""

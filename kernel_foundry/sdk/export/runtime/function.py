@@ -44,7 +44,7 @@ def _compute(values: Sequence[Any], outputs: list[torch.Tensor] | None) -> list[
         else:
             results = call.new_results()
         call.run(tensors, results)
-        counts.kernel += 1
+        counts.add_kernel()
     except NoKernelError as error:
         counts.reference(str(error))
         results = with_weights(kind, tensors, [])

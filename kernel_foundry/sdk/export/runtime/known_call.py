@@ -196,7 +196,7 @@ def _maker(form: _Form) -> Callable[..., KnownCall]:
     )
     found: dict[str, Any] = {
         "torch": torch,
-        "counts": counts,
+        "add_kernel": counts.add_kernel,
         "current_queue": current_queue,
         "is_captured": is_captured,
     }
@@ -223,7 +223,7 @@ def _lines(form: _Form, results: list[str]) -> list[str]:
     lines += [f"if ({' | '.join(checked)}) & misplaced:"]
     lines += [f"    check_addresses([{', '.join(form.addresses)}])"]
     lines += [f"{r} = make_{r}()" for r in results]
-    return [*lines, *_started(form, results), "counts.kernel += 1"]
+    return [*lines, *_started(form, results), "add_kernel()"]
 
 
 _READY: Final = (

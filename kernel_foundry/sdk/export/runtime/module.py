@@ -115,7 +115,7 @@ def kernel_result(
     if call is None or not plain:
         return returned(results_of(operator(*tensors, kind)))
     results = call.results(tensors)
-    counts.kernel += 1
+    counts.add_kernel()
     if not named and before is not None:
         module._kf.know(arguments, call, tensors, before, is_whole=_is_whole(module))
     return returned(results)

@@ -36,7 +36,7 @@ def _operator(*arguments: Any) -> Any:
     with _without_autocast():
         try:
             results = bound_call(kind, tensors).results(tensors)
-            counts.kernel += 1
+            counts.add_kernel()
         except NoKernelError as error:
             counts.reference(str(error))
             own = {t.untyped_storage().data_ptr() for t in tensors}
@@ -74,7 +74,7 @@ def _gradients(
             return _by_reference(tensors, grads, wanted, kind)
         try:
             found = _by_kernels(tensors, grads, wanted, kind)
-            backward_counts.kernel += 1
+            backward_counts.add_kernel()
         except NoKernelError as error:
             backward_counts.reference(str(error))
             found = _by_reference(tensors, grads, wanted, kind)
