@@ -14,9 +14,9 @@ class FormEntry(StrEnum):
     MODEL_NEW = "ModelNew"
     """The same under KernelBench's name; it raises where no kernel can run."""
     CUSTOM_KERNEL = "custom_kernel"
-    """A function of all inputs as one tuple; it returns the outputs."""
+    """A function of all inputs, then weights, as one tuple; it returns the outputs."""
     RUN = "run"
-    """A function of the inputs, then of the outputs, which it writes."""
+    """A function of the inputs, then weights, then of the outputs, which it writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

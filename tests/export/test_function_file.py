@@ -1,6 +1,7 @@
 """Files whose entry is a function of inputs: in use, and what they refuse."""
 
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -93,9 +94,39 @@ def test_the_function_is_what_is_tried(text: str, plain_winner: Winner, entry: F
     assert ["wrong by" in failure for failure in failures] == [True, True]
 
 
-def test_a_module_with_weights_is_refused(winner: Winner) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"weights \(linear.weight, linear.bias\)"):
-        function_file([winner], "fast", usage="")
+@pytest.fixture(scope="module")
+def weighted_text(winner: Winner) -> str:
+    return function_file([winner], "fast_weighted", usage="")
+
+
+def test_weights_follow_the_inputs(weighted_text: str, tmp_path: Path) -> None:
+    assert "Weights follow the inputs: linear.weight, linear.bias." in weighted_text
+    fast = imported(weighted_text, tmp_path, "fast_weighted")
+    linear = torch.nn.Linear(48, 40)
+    weights = (linear.weight, linear.bias)
+    for rows in (64, 17, 65):  # judged, between, and the reference's
+        x, out = torch.randn(rows, 48), torch.empty(rows, 40)
+        expected = linear(x).detach() * 2.0
+        assert fast.run(x, *weights, out) is None
+        torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
+        assert fast.custom_kernel((x, *weights, out)) is out
+        found = fast.custom_kernel((x, *weights))
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    assert (fast.stats()["kernel"], fast.stats()["reference"]) == (6, 3)
+    with torch.no_grad():
+        linear.weight.mul_(3.0)
+    fast.run(x[:64], *weights, out[:64])
+    torch.testing.assert_close(out[:64], linear(x[:64]) * 2.0, rtol=1e-5, atol=1e-5)
+    with pytest.raises(TypeError, match="takes 3 tensors, not 2"):
+        fast.custom_kernel((x, linear.weight))
+
+
+@pytest.mark.parametrize("entry", [FormEntry.RUN, FormEntry.CUSTOM_KERNEL])
+def test_a_function_of_weights_is_tried(
+    weighted_text: str, winner: Winner, entry: FormEntry
+) -> None:
+    report = tried(weighted_text, winner, entry)
+    assert [result.failure for result in report.results] == ["", ""]
 
 
 def test_kernels_for_the_cpu_are_refused(plain_winner: Winner) -> None:

@@ -1,6 +1,7 @@
 """A file whose entry is a function of inputs, and what the targets that take one have in common."""
 
 import re
+import textwrap
 from collections.abc import Sequence
 
 from kernel_foundry.domain.admission import TensorRole
@@ -15,18 +16,12 @@ def function_file(
 ) -> str:
     """Return the text of a file with the functions of `runtime/function.py`.
 
-    Raises:
-        InvalidArgumentError: the task's module has weights, which such a function has no place
-            for; else as `torch_file`.
+    Weights of the task's module are arguments after the inputs; errors as `torch_file`.
     """
     weights = tensors_of(winners[0].workloads[0], TensorRole.PARAMETER, TensorRole.BUFFER)
     if weights:
-        listed = ", ".join(tensor.path for tensor in weights[:5])
-        raise InvalidArgumentError(
-            f"this target calls a function of inputs, and the task's module has weights ({listed}):"
-            " let the reference's forward take them as inputs",
-            field="to",
-        )
+        listed = ", ".join(tensor.path for tensor in weights)
+        usage += "\n" + textwrap.fill(f"Weights follow the inputs: {listed}.", 100)
     return torch_file(winners, module, usage=usage, more_parts=("function",), queue=queue)
 
 

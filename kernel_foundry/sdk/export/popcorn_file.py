@@ -8,7 +8,8 @@ from kernel_foundry.sdk.export.function_file import check_gpu, function_file, gp
 from kernel_foundry.sdk.export.winner import Winner
 
 _USAGE: Final = """\
-As GPU MODE takes it: `custom_kernel(data)` of the inputs as a tuple, with or without the outputs.
+As GPU MODE takes it: `custom_kernel(data)` of the inputs, and weights if there are some, as a
+tuple, with or without the outputs.
 
     popcorn submit submission.py
 

@@ -10,8 +10,8 @@ from kernel_foundry.sdk.export.function_file import check_gpu, function_file, gp
 from kernel_foundry.sdk.export.winner import Winner
 
 _USAGE: Final = """\
-The source of a solution: `run` takes the inputs in the order of the reference's forward, then the
-outputs, which it writes."""
+The source of a solution: `run` takes the inputs in the order of the reference's forward, then
+the weights of its module if it has some, then the outputs, which it writes."""
 _FUNCTION: Final = "run"
 _AUTHOR: Final = "kernel-foundry"
 _FLASHINFER_DTYPES: Final = frozenset(

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from kernel_foundry.sdk.export.runtime.binding import bound_call
+from kernel_foundry.sdk.export.runtime.binding import NAMES, bound_call
 from kernel_foundry.sdk.export.runtime.bound_call import BoundCall
 from kernel_foundry.sdk.export.runtime.counts import counts
 from kernel_foundry.sdk.export.runtime.plan import NoKernelError
@@ -14,15 +14,15 @@ from kernel_foundry.sdk.export.runtime.task import INPUTS, OUTPUTS, TASK
 
 
 def run(*values: Any) -> None:
-    """Compute the outputs of inputs, given after them, in place."""
-    inputs, outputs = values[: len(values) - len(OUTPUTS)], values[len(values) - len(OUTPUTS) :]
-    _compute(inputs, list(outputs))
+    """Compute the outputs of inputs and weights, given after them, in place."""
+    cut = len(values) - len(OUTPUTS)
+    _compute(values[:cut], list(values[cut:]))
 
 
 def custom_kernel(data: Any) -> Any:
-    """Return the outputs of a tuple of inputs; those that follow the inputs are written."""
+    """Return the outputs of a tuple of inputs and weights; those that follow are written."""
     values = [data] if isinstance(data, torch.Tensor) else list(data)
-    has_outputs = len(flat(values)[0]) == len(INPUTS) + len(OUTPUTS)
+    has_outputs = len(flat(values)[0]) == len(NAMES) + len(OUTPUTS)
     cut = len(values) - len(OUTPUTS) if has_outputs else len(values)
     results = _compute(values[:cut], values[cut:] if has_outputs else None)
     return results[0] if len(OUTPUTS) == 1 else tuple(results)
@@ -30,10 +30,15 @@ def custom_kernel(data: Any) -> Any:
 
 @torch.no_grad()
 def _compute(values: Sequence[Any], outputs: list[torch.Tensor] | None) -> list[torch.Tensor]:
-    """Outputs of forward's arguments, by kernels where they were judged, else by the reference."""
-    tensors, rest = flat(values)
-    if len(tensors) != len(INPUTS):
-        raise TypeError(f"{TASK} takes {len(INPUTS)} tensors, not {len(tensors)}")
+    """Outputs of forward's arguments, then of the weights.
+
+    By kernels where they were judged, else by the reference.
+    """
+    cut = len(values) - len(NAMES) + len(INPUTS)
+    inputs, rest = flat(values[:cut])
+    tensors = [*inputs, *flat(values[cut:])[0]]
+    if len(tensors) != len(NAMES):
+        raise TypeError(f"{TASK} takes {len(NAMES)} tensors, not {len(tensors)}")
     kind = kind_for(tuple(tuple(t.shape) for t in tensors))
     if rest != rest_of(kind):
         raise ValueError(f"{TASK} was judged with {rest_of(kind)}, not with {rest}")
@@ -47,7 +52,7 @@ def _compute(values: Sequence[Any], outputs: list[torch.Tensor] | None) -> list[
         counts.add_kernel()
     except NoKernelError as error:
         counts.reference(str(error))
-        results = with_weights(kind, tensors, [])
+        results = with_weights(kind, tensors[: len(INPUTS)], tensors[len(INPUTS) :])
     return results if outputs is None or outputs is results else _copied(results, outputs)
 
 

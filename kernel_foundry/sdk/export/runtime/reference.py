@@ -213,13 +213,15 @@ def sizes_of_call(kind: Sizes, shapes: tuple[Shape, ...]) -> Sizes:
 
 @cache
 def kind_for(shapes: tuple[Shape, ...]) -> Sizes:
-    """Return the sizes of the module that a task calls with inputs of some shapes.
+    """Return the sizes of the module that a task calls with inputs and weights of some shapes.
 
-    Where it names no such workload: of its first.
+    Where it names no such workload: of the first with such weights, else of its first.
     """
-    named = dict(zip(INPUTS, shapes, strict=True))
-    judged = [w["sizes"] for w in WORKLOADS if _fits(w, named)] or [WORKLOADS[0]["sizes"]]
-    return tuple(sorted(judged[0].items()))
+    weights = WORKLOADS[0]["weights"]
+    named = dict(zip((*INPUTS, *weights), shapes, strict=True))
+    own = {name: named[name] for name in weights}
+    judged = [w["sizes"] for part in (named, own) for w in WORKLOADS if _fits(w, part)]
+    return tuple(sorted([*judged, WORKLOADS[0]["sizes"]][0].items()))
 
 
 @cache
