@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -21,7 +22,8 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from benchmarks.result_file import ROOT, out_option, write_result
+from benchmarks.result_file import ROOT, commit, out_option, write_result
+from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.sdk.capture.user_program import load_model, run_file
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.task_file import read_task
@@ -70,8 +72,24 @@ def main() -> int:
         measured = {
             model: _model(model, Path(folder), arguments.device) for model in arguments.models
         }
-    write_result(arguments.out, NAME, device, {"models": measured})
+    named = {model: {"commit": commit(), **figures} for model, figures in measured.items()}
+    models = others(arguments.out, device, arguments.models) | named
+    write_result(arguments.out, NAME, device, {"models": models})
     return 0 if all(figures["is_right"] for figures in measured.values()) else 1
+
+
+def others(file: Path, device: DeviceSpec, measured: Sequence[str]) -> dict[str, Any]:
+    """Return what a result file has of other models on this device, each with its commit."""
+    if not file.exists():
+        return {}
+    known = json.loads(file.read_text())
+    if known["device"] != device.name:
+        return {}
+    return {
+        model: {"commit": known["commit"], **figures}
+        for model, figures in known["models"].items()
+        if model not in measured
+    }
 
 
 def _model(model: str, folder: Path, device: str) -> dict[str, Any]:
