@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
+from generator_svc.assembly import assemble
+from generator_svc.llm.interface import ModelReply, ModelRequest
 from kernel_foundry.cli import optimize_classes as optimize_classes_command
 from kernel_foundry.domain.device_class import device_class
 from kernel_foundry.domain.evaluation import Evaluation
@@ -17,6 +19,7 @@ from kernel_foundry.domain.mechanisms import SWEEPS
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.steering import SteeringAction
 from kernel_foundry.errors import BackendUnavailableError, DeviceDriverError, InvalidArgumentError
+from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.device_classes.class_choice import choose_classes
 from kernel_foundry.sdk.device_classes.optimization import ClassesResult, optimize_classes
 from kernel_foundry.sdk.loop.budget import Budget
@@ -24,6 +27,8 @@ from kernel_foundry.sdk.loop.progress import Event
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.sdk.fleet.hosts import TASK, Host, device, fleet_of
+from tests.sdk.loop.test_short_run import ScriptedModel
+from tests.sdk.replay.recorded import VARIANT
 
 BIG, SMALL = device("Acme H200"), device("Acme RTX 4090")
 EVALUATIONS = 12
@@ -50,14 +55,16 @@ async def search(
     *names: str,
     budget: Budget = Budget(evaluations=EVALUATIONS),  # noqa: B008  frozen, a plain value
     listener: Callable[[str, Event], None] = lambda _label, _event: None,
+    generator: Generator | None = None,
+    models: tuple[str, ...] = (),
 ) -> ClassesResult:
     fleet = fleet_of(hosts)
     try:
         return await optimize_classes(
-            Services(evaluator=fleet, archive=archive, generator=FakeGenerator()),
+            Services(evaluator=fleet, archive=archive, generator=generator or FakeGenerator()),
             TASK,
             devices=names,
-            models=(),
+            models=models,
             budget=budget,
             limits=EvaluationLimits(),
             run="both",
@@ -97,6 +104,55 @@ async def test_what_leads_on_one_class_is_judged_on_the_others(archive: LocalArc
         assert (await archive.get_run(run)).evaluation_count <= 40 + 8  # the end's promotions
         assert judged[run] & set(digests)
     assert judged["both.h200"] & judged["both.rtx-4090"]
+
+
+class Reader(ScriptedModel):
+    """A model that keeps its prompts, and whose candidates differ in what they do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prompts: list[str] = []
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self.prompts.append("\n".join(message.content for message in request.messages))
+        reply = await super().complete(request)
+        return replace(reply, text=VARIANT.sub(r"  const float spare = \1.0f;", reply.text))
+
+
+async def test_a_lesson_of_one_class_reaches_the_other_s_prompts(
+    archive: LocalArchive, tmp_path: Path
+) -> None:
+    """A lesson names the run that learnt it."""
+    model = Reader()
+    parts = assemble(
+        store_url=f"sqlite:///{tmp_path / 'generator.db'}",
+        exchanges=tmp_path / "exchanges",
+        models=model,
+        seeds={},  # what is shown is what these runs have learnt
+    )
+    models = {
+        "both.h200": device("Acme H200", architecture="acme_90"),
+        "both.rtx-4090": device("Acme RTX 4090", architecture="acme_89"),
+    }
+    await search(
+        archive,
+        {f"{name}:1": Host(spec) for name, spec in zip("ab", models.values(), strict=True)},
+        "h200",
+        "rtx 4090",
+        budget=Budget(evaluations=40),
+        generator=parts.generator,
+        models=("fake/model",),
+    )
+    lessons = await parts.experience.lessons()
+    await parts.generator.close()
+    told = {
+        lesson.source
+        for run, other in zip(models, reversed(models.values()), strict=True)
+        for lesson in lessons
+        if lesson.source.startswith(f"run {run},")
+        if any(lesson.move in prompt and other.name in prompt for prompt in model.prompts)
+    }
+    assert told, lessons
 
 
 async def test_each_winner_is_judged_on_the_other_classes(archive: LocalArchive) -> None:
