@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,24 +55,25 @@ def main() -> int:
     names = arguments.examples or sorted(
         path.name.partition(".")[0] for path in EXAMPLES.glob(f"*.{kind}.md")
     )
-    rows: dict[str, dict[str, Cell]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        with connect(Targets(store=f"sqlite:///{folder}/runs.db")) as foundry:
-            exporter = Exporter(foundry)
-            for name in names:
-                rows[name] = _row(exporter, foundry, name, language, arguments.device, Path(folder))
-                outcomes = ", ".join(f"{t} {cell.outcome}" for t, cell in rows[name].items())
-                print(f"{name}: {outcomes}", flush=True)
-            task = EXAMPLES / f"{names[0]}.py"
-            device = foundry.admit(task, device=arguments.device).device
-        if language is Language.CUDA:
-            _run_folders(rows, Path(folder))
-    for row in rows.values():
-        for cell in row.values():
-            cell.folder = {}
     out = arguments.out or RESULTS / f"{NAME}_{kind}.json"
-    plain = {name: {t: asdict(cell) for t, cell in row.items()} for name, row in rows.items()}
-    write_result(out, NAME, device, {"examples": plain})
+    rows: dict[str, dict[str, Cell]] = {}
+    plain: dict[str, dict[str, dict[str, Any]]] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        connect(Targets(store=f"sqlite:///{folder}/runs.db")) as foundry,
+    ):
+        exporter = Exporter(foundry)
+        device = next(d for d in foundry.capabilities().devices if d.id == arguments.device)
+        # What there is so far is written at once: devices are lent for minutes.
+        for name in names:
+            row = _row(exporter, foundry, name, language, arguments.device, Path(folder))
+            if language is Language.CUDA:
+                _run_folders(name, row, Path(folder))
+            rows[name] = row
+            plain[name] = {t: asdict(replace(cell, folder={})) for t, cell in row.items()}
+            write_result(out, NAME, device, {"examples": plain})
+            outcomes = ", ".join(f"{t} {cell.outcome}" for t, cell in row.items())
+            print(f"{name}: {outcomes}", flush=True)
     print(table(plain))
     failed = [
         f"{name} to {target}: {cell.reason}"
@@ -121,22 +122,17 @@ def _row(
     return row
 
 
-def _run_folders(rows: Mapping[str, Mapping[str, Cell]], folder: Path) -> None:
-    """Build and run the folders of all cells; what is timed runs alone."""
-    cells = [
-        (name, target, cell)
-        for name, row in rows.items()
-        for target, cell in row.items()
-        if cell.folder and cell.outcome == "right"
-    ]
+def _run_folders(name: str, row: Mapping[str, Cell], folder: Path) -> None:
+    """Build and run the folders of an example's cells; what is timed runs alone."""
+    cells = [(t, cell) for t, cell in row.items() if cell.folder and cell.outcome == "right"]
 
-    def build(name: str, target: str) -> str:
+    def build(target: str) -> str:
         module = _module(name, target)
         return built(target, folder / module, module)
 
     with ThreadPoolExecutor(_BUILDERS) as pool:
-        reasons = list(pool.map(build, *zip(*[c[:2] for c in cells], strict=True))) if cells else []
-    for (name, target, cell), reason in zip(cells, reasons, strict=True):
+        reasons = list(pool.map(build, (target for target, _ in cells)))
+    for (target, cell), reason in zip(cells, reasons, strict=True):
         module = _module(name, target)
         cell.ran = _RAN[target]
         failure = reason or _call(cell, target, folder / module, _file(folder, name))
