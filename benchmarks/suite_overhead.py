@@ -28,7 +28,7 @@ from benchmarks.result_file import out_option, write_host_result
 from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import SHELF
-from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.request import EvaluationLimits, ProposalOutcome
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.traffic_bound import NEVER
 from kernel_foundry.sdk.loop.budget import Budget
@@ -49,6 +49,13 @@ _MODELS: Final = ("fake",)
 _EVALUATION_S: Final = (0.0, 0.05)
 """Of the evaluations of runs that are made both ways."""
 _PAIRS: Final = 3
+
+
+class _Forgetful(FakeGenerator):
+    """Keeps no verdict: what a fake remembers is no memory of the suite's."""
+
+    async def report(self, outcome: ProposalOutcome) -> None:
+        """Let it go."""
 
 
 def plan_of(tasks: int, evaluations: int) -> SuitePlan:
@@ -75,7 +82,7 @@ async def services_in(folder: Path, evaluation_s: float) -> AsyncIterator[Servic
     yield Services(
         evaluator=FakeEvaluator(lambda: asyncio.sleep(evaluation_s)),
         archive=archive,
-        generator=FakeGenerator(),
+        generator=_Forgetful(),
     )
     await archive.close()
 
