@@ -74,6 +74,21 @@ def check_kernel_builder(files: Mapping[str, str]) -> None:
         path.startswith("tests/test_") and "kernels_ci" in text for path, text in files.items()
     )
     assert files["CARD.md"].startswith("---\n")
+    assert "library_name: kernels" in files["CARD.md"].split("---")[1]
+    assert "kernel-builder.lib.genKernelFlakeOutputs" in files["flake.nix"]
+    assert files["flake.nix"].count("{") == files["flake.nix"].count("}")
+    if framework == "torch-noarch":  # nothing is compiled: no sources where there are bindings
+        assert not [path for path in files if path.startswith("torch-ext/") and path[-3:] != ".py"]
+    benchmarks = [path for path in files if path.startswith("benchmarks/")]
+    assert benchmarks
+    for path in benchmarks:
+        assert re.fullmatch(r"benchmarks/benchmark\w*\.py", path)
+        kinds = [n for n in ast.parse(files[path]).body if isinstance(n, ast.ClassDef)]
+        (kind,) = (k for k in kinds if "Benchmark" in map(ast.unparse, k.bases))
+        names = {node.name for node in kind.body if isinstance(node, ast.FunctionDef)}
+        workloads = {n.partition("_")[2] for n in names if n.startswith("benchmark_")}
+        assert workloads
+        assert {f"{step}_{w}" for step in ("setup", "verify") for w in workloads} <= names
 
 
 def check_t4(found: Any) -> dict[str, Any]:

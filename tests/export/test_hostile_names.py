@@ -19,8 +19,6 @@ from tests.export.unjudged import unjudged_winner
 
 HOSTILE = "*\\ */ EVIL();\"'\"\"\"'''{EVIL}@EVIL@${EVIL}#]=\\"
 """Passes for a name: one line that shows."""
-_WITHOUT_WEIGHTS = ("popcorn", "flashinfer", "sol")
-"""Targets that take no such winner; their Python is written by the same code."""
 _NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 
@@ -37,14 +35,15 @@ def winner() -> Winner:
     )
 
 
-@pytest.mark.parametrize("target", [t for t in TARGETS if t not in _WITHOUT_WEIGHTS])
+@pytest.mark.parametrize("target", TARGETS)
 def test_no_name_becomes_code(winner: Winner, target: str) -> None:
     form = TARGETS[target]
     text = form.source([winner], "fast")
     files = {"fast.py": text}
     if form.folder is not None:
         files |= form.folder(text, [winner], module="fast", problem=HOSTILE)
-    packed = form.packed(text, winner, module="fast", problem=HOSTILE)
+    one_word = HOSTILE.replace(" ", "")  # as GPU MODE takes it
+    packed = form.packed(text, winner, module="fast", problem=one_word)
     if packed.startswith(("{", "[")):
         json.loads(packed)
     for name, written in files.items():

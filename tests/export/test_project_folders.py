@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -89,7 +90,9 @@ def test_the_plugin_registers_the_operator(winner: Winner, importable: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_hub_kernel_is_a_project_of_kernel_builder(winner: Winner, importable: Path) -> None:
+def test_the_hub_kernel_is_a_project_of_kernel_builder(
+    winner: Winner, importable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = folder(winner, "hf")
     check_kernel_builder(files)
     write({path.removeprefix("torch-ext/"): text for path, text in files.items()}, importable)
@@ -106,6 +109,20 @@ def test_the_hub_kernel_is_a_project_of_kernel_builder(winner: Winner, importabl
         torch.testing.assert_close(model(x), x * 0.5 + model.linear.weight[0])
     assert kernels.stats()["last_reason"] == "x is on cpu; kernels run on cuda"
     compile(files[f"tests/test_{NAME}.py"], "test", "exec")
+    assert files[f"source/{NAME}.cu"].endswith(winner.record.source.device_code)
+    # The class that `kernels benchmark` sets up, times and checks.
+    parent = types.ModuleType("kernels.benchmark")
+    parent.Benchmark = type("Benchmark", (), {"kernel": kernels, "device": "cpu"})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "kernels.benchmark", parent)
+    monkeypatch.setitem(sys.modules, "kernels", types.ModuleType("kernels"))
+    found: dict[str, Any] = {}
+    exec(files[f"benchmarks/benchmark_{NAME}.py"], found)
+    for workload, rows in (("rows_8_cols_64", 8), ("rows_3_cols_96", 3)):
+        benchmark = found["Kernels"]()
+        for step in ("setup", "benchmark"):
+            getattr(benchmark, f"{step}_{workload}")()
+        assert len(benchmark.out) == rows
+        torch.testing.assert_close(benchmark.out, getattr(benchmark, f"verify_{workload}")())
 
 
 def test_a_verdict_is_a_t4_result(winner: Winner) -> None:

@@ -3,7 +3,7 @@
 Format: `build.toml`, edition 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kernel_foundry.domain.admission import TensorRole
@@ -21,6 +21,20 @@ license = "other"  # yours to choose
 backends = ["cuda"]
 
 [torch-noarch]
+"""
+_FLAKE: Final = """\
+{{
+  description = "Flake for {package}";
+
+  inputs.kernel-builder.url = "github:huggingface/kernels";
+
+  outputs =
+    {{ self, kernel-builder }}:
+    kernel-builder.lib.genKernelFlakeOutputs {{
+      inherit self;
+      path = ./.;
+    }};
+}}
 """
 _PACKAGE: Final = '''\
 """Kernels for {task}: a module in place of the reference's, and its operator."""
@@ -83,6 +97,51 @@ def test_the_kernels_are_right(sizes, rtol, atol, matched, monkeypatch):
             continue
         torch.testing.assert_close(one, other, rtol=rtol, atol=atol * scale)
 '''
+_BENCHMARK: Final = '''\
+"""Times a call of the kernels, beside one of their reference: `kernels benchmark`."""
+
+import copy
+
+import torch
+from kernels.benchmark import Benchmark
+
+
+class Kernels(Benchmark):
+    """A call of the module on inputs of each size that was timed."""
+
+    seed = 0
+
+    def _set_up(self, **sizes):
+        file = self.kernel.kernels
+        source = file.reference_at(tuple(sorted(sizes.items())))
+        arguments = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
+        dtype = getattr(torch, file.CAST) if file.CAST else None
+        self.reference = source.Model(*arguments).to(self.device, dtype).train(file.TRAINING)
+        self.model = file.adopted(copy.deepcopy(self.reference))
+        tensors, rest = file.flat(source.get_inputs())
+        cast = [t.to(self.device, dtype if t.is_floating_point() else None) for t in tensors]
+        self.inputs = file.filled(rest, cast)
+
+    @torch.no_grad()
+    def _call(self, model):
+        return self.kernel.kernels.results_of(model(*self.inputs))[0]
+{workloads}'''
+_WORKLOAD: Final = """
+    def setup_{name}(self):
+        self._set_up({sizes})
+
+    def benchmark_{name}(self):
+        self.out = self._call(self.model)
+
+    def verify_{name}(self):
+        return self._call(self.reference)
+"""
+_SOURCE: Final = """\
+// What the object code in torch-ext/{name}/kernels.py was compiled from, to be read: nothing
+// compiles this file. Its launch plan is the function {plan} of that file. Built with
+{macros}
+
+"""
 _CARD: Final = """\
 ---
 library_name: kernels
@@ -108,6 +167,11 @@ Inputs: {inputs}.
 
 `torch-ext/{name}/kernels.py` holds the kernels as object code, the source of the reference, which
 runs wherever no kernel was judged, and the signed record of the verdict for `kfoundry verify`.
+`source/` has the CUDA C++ that the object code was compiled from.
+
+The package is `torch-noarch`: Python alone, which loads the object code by the CUDA driver, for any
+release of torch. So there is nothing to compile, and no `torch_binding.cpp`: the operator's schema
+and its shapes are registered in Python, by `torch.library.custom_op`.
 """
 
 
@@ -132,16 +196,26 @@ def hf_folder(
     name = module.lower()
     package = package_name(module)
     known = {workload.workload for workload in first.in_python(first.record.task.reference)}
-    cases = []
+    cases, timed = [], []
     for workload in first.built:
         if workload.workload not in known:
             continue
+        if not workload.held_out:
+            timed.append(first.sizes(workload))
         held = first.record.task.tolerance_of(workload.workload, first.admission.tolerance)
         cases.append((first.sizes(workload), held.rtol, held.atol, held.matched))
     inputs = tensors_of(first.workloads[0], TensorRole.INPUT)
     assert text.count(NAMESPACE_LINE) == 1, "it is one line of each file"
     return {
         "build.toml": _BUILD.format(package=package),
+        "flake.nix": _FLAKE.format(package=package),
+        **{
+            f"source/{name}{f'_{i}' if i else ''}.cu": _source(winner, name, f"_plan_{i}")
+            for i, winner in enumerate(winners)
+        },
+        f"benchmarks/benchmark_{name}.py": _BENCHMARK.format(
+            workloads="".join(map(_workload, timed))
+        ),
         f"torch-ext/{name}/__init__.py": _PACKAGE.format(task=task),
         f"torch-ext/{name}/kernels.py": text.replace(NAMESPACE_LINE, _NAMESPACE),
         f"tests/test_{name}.py": _TEST.format(
@@ -160,3 +234,15 @@ def hf_folder(
             inputs="; ".join(f"`{t.name}` {t.dtype} of {len(t.shape)} dimensions" for t in inputs),
         ),
     }
+
+
+def _source(winner: Winner, name: str, plan: str) -> str:
+    macros = [f"//   {program.macros}" for program in winner.programs(winner.built)]
+    head = _SOURCE.format(name=name, plan=plan, macros="\n".join(macros))
+    return f"{head}{winner.record.source.device_code}"
+
+
+def _workload(sizes: Mapping[str, int]) -> str:
+    name = "_".join(f"{size}_{value}" for size, value in sizes.items()) or "usual"
+    given = ", ".join(f"{size}={value}" for size, value in sizes.items())
+    return _WORKLOAD.format(name=name, sizes=given)
