@@ -1,24 +1,33 @@
-"""A thousand evaluators and two hundred loops in virtual time, over the real fleet.
+"""A thousand evaluators and two hundred loops in virtual time, over the real fleet and archive.
 
 Evaluators are fakes that take a drawn time for each candidate, one after another; some are lost and
-come back. Fleet, router, watches and losses are the real ones; the event loop's clock jumps to the
-next timer. Reports queue times, fairness between loops, and what a routing decision costs of
-the processor.
+come back. Fleet, router, watches, losses and archive are the real ones; the event loop's clock
+jumps to the next timer, and stands still while the archive works. Reports queue times, fairness
+between loops, what a routing decision costs of the processor, and whether each verdict is recorded
+once.
 
 Run: python -m benchmarks.fleet_simulation [--evaluators 1000] [--loops 200] [--out FILE]
 """
 
 import argparse
 import asyncio
+import contextlib
 import random
 import selectors
 import statistics
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
+from archive_svc.archive import LocalArchive
 from benchmarks.result_file import out_option, write_host_result
-from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, ArchivedEvaluation, RunSpec
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.device_class import own_id
 from kernel_foundry.domain.evaluation import Evaluation
@@ -40,12 +49,16 @@ LOST_SHARE: Final = 0.1
 
 
 class VirtualSelector(selectors.DefaultSelector):
-    """Waits for nothing: the clock moves on in its place."""
+    """Waits for threads alone: otherwise the clock moves on in its place."""
 
     now_s = 0.0
+    working = 0
+    """Calls in threads, which take no virtual time."""
 
     def select(self, timeout: float | None = None) -> Any:
         """Advance the clock by what would have been waited."""
+        if self.working:
+            return super().select(None if timeout is None or timeout > 0.0 else 0.0)
         if timeout is None:
             raise RuntimeError("every task waits for another")
         self.now_s += max(timeout, 0.0)
@@ -62,6 +75,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return virtual seconds."""
         return self._virtual.now_s
+
+    def run_in_executor(  # type: ignore[override]  # of any arguments
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
+        """Let the clock stand still until the thread has done it."""
+        work = super().run_in_executor(executor, func, *args)
+        self._virtual.working += 1
+        work.add_done_callback(self._worked)
+        return work
+
+    def _worked(self, _work: "asyncio.Future[Any]") -> None:
+        self._virtual.working -= 1
 
 
 class SimulatedEvaluator(FakeEvaluator):
@@ -101,11 +126,22 @@ class SimulatedEvaluator(FakeEvaluator):
             raise ServiceUnavailableError("lost")
 
 
-async def simulate(evaluators: int, loops: int, seed: int) -> dict[str, Any]:
-    """Return what a simulation came to."""
-    draw = random.Random(seed)
-    hosts = {f"h{n}:1": SimulatedEvaluator(n, draw) for n in range(evaluators)}
-    fleet = Fleet(FixedSource(tuple(hosts)), lambda address: hosts[address])
+def _spec(loop: int) -> RunSpec:
+    reference = f"class Model: ...  # {loop}"  # a task's name is no part of its digest
+    return RunSpec(
+        name=f"run-{loop}",
+        task=Task(name="t", reference=reference, workloads=(Workload(name="default"),)),
+        language=Language.SYCL,
+        device="null",
+        models=(),
+        strategy=DEFAULT_STRATEGY,
+        seed=loop,
+    )
+
+
+@contextlib.contextmanager
+def _timed_choices() -> Iterator[list[int]]:
+    """Give the nanoseconds of the processor that each choice of a device took in the block."""
     costs_ns: list[int] = []
     choose = Router.choose
 
@@ -117,17 +153,38 @@ async def simulate(evaluators: int, loops: int, seed: int) -> dict[str, Any]:
             costs_ns.append(time.thread_time_ns() - began)
 
     Router.choose = timed  # type: ignore[method-assign]
+    try:
+        yield costs_ns
+    finally:
+        Router.choose = choose  # type: ignore[method-assign]
+
+
+async def simulate(evaluators: int, loops: int, seed: int, folder: Path) -> dict[str, Any]:
+    """Return what a simulation came to; its archive is in `folder`."""
+    draw = random.Random(seed)
+    hosts = {f"h{n}:1": SimulatedEvaluator(n, draw) for n in range(evaluators)}
+    fleet = Fleet(FixedSource(tuple(hosts)), lambda address: hosts[address])
+    archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
+    specs = [_spec(loop) for loop in range(loops)]
+    for spec in specs:
+        await archive.create_run(spec)
+    clock = asyncio.get_running_loop().time
     verdicts: list[list[Evaluation]] = [[] for _ in range(loops)]
+    late: list[Evaluation] = []
+    """Verdicts that were under way at the end: recorded as well, and no part of other figures."""
 
     async def lane(loop: int, number: int) -> None:
-        reference = f"class Model: ...  # {loop}"  # a task's name is no part of its digest
-        task = Task(name="t", reference=reference, workloads=(Workload(name="default"),))
-        count = 0
-        while True:
+        spec, count = specs[loop], 0
+        while clock() < end_s:
+            selection = (await archive.select(spec.name)).sequence
             plan = f"{loop}.{number}.{count}"
             source = KernelSource(language=Language.SYCL, device_code="", plan=plan)
-            asked = EvaluationRequest(task=task, device="null", source=source, request_id=plan)
-            verdicts[loop].append(await fleet.evaluate(asked))
+            asked = EvaluationRequest(task=spec.task, device="null", source=source, request_id=plan)
+            evaluation = await fleet.evaluate(asked)
+            (verdicts[loop] if clock() < end_s else late).append(evaluation)
+            await archive.add(
+                spec.name, _candidate(source), evaluation, request_id=plan, selection=selection
+            )
             count += 1
 
     async def losses() -> None:
@@ -138,15 +195,16 @@ async def simulate(evaluators: int, loops: int, seed: int) -> dict[str, Any]:
             await asyncio.sleep(HORIZON_S / (LOST_SHARE * evaluators))
 
     await fleet.capabilities()
-    lanes = [asyncio.create_task(lane(n, i)) for n in range(loops) for i in range(IN_FLIGHT)]
-    lanes.append(asyncio.create_task(losses()))
-    await asyncio.sleep(HORIZON_S)
-    failed = [t for t in lanes if t.done()]
-    for task in lanes:
-        task.cancel()
-    await asyncio.gather(*lanes, return_exceptions=True)
+    end_s = clock() + HORIZON_S
+    harm = asyncio.create_task(losses())
+    with _timed_choices() as costs_ns:
+        lanes = [lane(loop, number) for loop in range(loops) for number in range(IN_FLIGHT)]
+        ended = await asyncio.gather(*lanes, return_exceptions=True)
+    harm.cancel()
+    await asyncio.gather(harm, return_exceptions=True)
     await fleet.close()
-    Router.choose = choose  # type: ignore[method-assign]
+    recorded = [await _recorded(archive, spec.name) for spec in specs]
+    await archive.close()
     counts = [len(found) for found in verdicts]
     judged = [v for found in verdicts for v in found]
     model = {address: number % CLASSES for number, address in enumerate(hosts)}
@@ -164,7 +222,10 @@ async def simulate(evaluators: int, loops: int, seed: int) -> dict[str, Any]:
         "mean_seconds_of_a_verdict": MEAN_S,
         "lost_share": LOST_SHARE,
         "verdicts": len(judged),
-        "loops_that_failed": len(failed),
+        "verdicts_under_way_at_the_end": len(late),
+        "not_recorded": len(judged) + len(late) - sum(len(digests) for digests in recorded),
+        "recorded_twice": sum(digests.total() - len(digests) for digests in recorded),
+        "lanes_that_failed": sum(isinstance(end, BaseException) for end in ended),
         "loops_on_two_classes": mixed,
         "quarantined": sum(own_id(v.device) == v.device for v in judged),
         "wait_s": {"median": statistics.median(waits_s), "p95": waits_s[len(waits_s) * 95 // 100]},
@@ -179,6 +240,20 @@ async def simulate(evaluators: int, loops: int, seed: int) -> dict[str, Any]:
     }
 
 
+def _candidate(source: KernelSource) -> Candidate:
+    return Candidate(
+        source=source, parents=(), operator=Operator.SEED, generation=0, prompt_digest="", model=""
+    )
+
+
+async def _recorded(archive: LocalArchive, run: str) -> Counter[str]:
+    """Return how often each candidate of a run is recorded, by digest."""
+    found: list[ArchivedEvaluation] = []
+    while page := await archive.evaluations(run, after=len(found), limit=1000):
+        found += page
+    return Counter(entry.candidate.digest for entry in found)
+
+
 def main() -> None:
     """Simulate and write the result."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -187,8 +262,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     out_option(parser, NAME)
     arguments = parser.parse_args()
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        found = runner.run(simulate(arguments.evaluators, arguments.loops, arguments.seed))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        asyncio.Runner(loop_factory=VirtualLoop) as runner,
+    ):
+        asked = (arguments.evaluators, arguments.loops, arguments.seed)
+        found = runner.run(simulate(*asked, Path(folder)))
     write_host_result(arguments.out, NAME, found)
 
 
