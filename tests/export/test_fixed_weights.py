@@ -109,6 +109,15 @@ def test_weights_that_changed_before_are_laid_out_in_the_graph(
         assert device.laid_out == 3
 
 
+def test_a_layout_of_no_weights_stays(fast: ModuleType, device: Device) -> None:
+    layouts = fast.Layouts()
+    layout = layouts.keep([], [torch.ones(1)])
+    with fast.promised([layout]):
+        device.is_capturing = True
+        assert layouts.of([], []) is layout
+    assert list(fast._in_graphs.values()) == [layout]
+
+
 def test_a_promise_inside_another_ends_alone(fast: ModuleType, device: Device) -> None:
     model = fast.Module(48, 40, 2.0)
     assert right(model)

@@ -46,7 +46,8 @@ class Layout(NamedTuple):
             return False
         if self.number not in _in_graphs:
             _in_graphs[self.number] = self
-            weakref.finalize(self.weights[0](), _in_graphs.pop, self.number).atexit = False
+            for weight in self.weights[:1]:  # there may be none, and then it stays
+                weakref.finalize(weight(), _in_graphs.pop, self.number).atexit = False
         return True
 
 
