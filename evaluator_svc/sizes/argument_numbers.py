@@ -16,6 +16,10 @@ _BEYOND_ONE: Final = 12
 _TIMES: Final = 2
 _MORE: Final = 2
 """Factor of a whole number, and the number that is added to it."""
+_WIDER: Final = 4
+"""Factor of a float that is not below one."""
+_MOST: Final = 2.0**20
+"""What is larger stands for no end."""
 
 
 def other_values(name: str, value: object) -> tuple[Size, ...]:
@@ -32,15 +36,17 @@ def other_values(name: str, value: object) -> tuple[Size, ...]:
 
 
 def value_beyond(name: str, value: object) -> tuple[Size, ...]:
-    """Return a value above one of a float argument below it, a much larger one of a whole number.
+    """Return a value above one of a float argument below it, a much larger one of other numbers.
 
-    A slope, a decay or a temperature may be on either side, a power or a number of steps larger; a
-    probability or an axis may not, and the reference then refuses it. Empty for others.
+    A slope, a decay or a temperature may be on either side, a power, a width or a number of steps
+    larger; a probability or an axis may not, and the reference then refuses it. Empty for others.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return (Size(name=f"{PREFIX}{name}", value=_TIMES * value + _MORE),)
     if isinstance(value, float) and 0.0 < value < 1.0:
         return (Size(name=f"{PREFIX}{name}{_EIGHTHS}", value=_BEYOND_ONE),)
+    if isinstance(value, float) and 1.0 <= value <= _MOST:
+        return (Size(name=f"{PREFIX}{name}{_EIGHTHS}", value=round(8 * _WIDER * value)),)
     return ()
 
 

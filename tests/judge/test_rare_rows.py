@@ -258,6 +258,9 @@ def test_a_matrix_that_is_added_to_a_product_is_not_cut() -> None:
 def test_whole_numbers_among_arguments_become_much_larger_and_truths_do_not() -> None:
     (power,) = value_beyond("power", 3)
     assert (power.name, power.value) == ("forward.power", 8)
+    (width,) = value_beyond("width", 2.5)
+    assert (width.name, width.value) == ("forward.width/8", 80)
+    assert value_beyond("none", float("inf")) == value_beyond("none", float("nan")) == ()
     assert (value_beyond("is_on", value=True), value_beyond("axis", -1)) == ((), ())
 
 

@@ -145,7 +145,8 @@ class RoundingNoise(OperatorMode):
         """
         inner = value.float() if value.itemsize < torch.float32.itemsize else value
         least = torch.finfo(inner.dtype).eps / 16 * inner.abs()
-        return (self._perturb(inner) - inner).where(result.abs() >= least, 0.0)
+        error: torch.Tensor = self._perturb(inner) - inner
+        return error.where(result.abs() >= least, 0.0)
 
     def _perturb(self, value: Any) -> Any:
         if not _is_float(value):

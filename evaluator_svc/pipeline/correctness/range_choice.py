@@ -60,13 +60,11 @@ class RangeChoice:
         self._others = sum(w.workload not in self._whole for w in ranged)
 
     def count(self, workload: WorkloadAdmission) -> int:
-        """Return how many are tried on a workload; 0 where one alone would take too long."""
+        """Return how many are tried on a workload; one at least of those that it has."""
         most = len(workload.value_ranges)
         if workload.workload in self._whole:
             return most
         set_bytes = _set_bytes(workload)
-        if set_bytes > self._bytes:
-            return int(workload.workload == self.least)
         share = min(_TRIALS, self._bytes // set_bytes) // max(self._others, 1)
         if workload.is_generated:  # one of them is tried
             share = self._bytes // set_bytes

@@ -33,7 +33,6 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 _GUESTS: Final = "unusual values among timed calls"
 _NO_MEMORY: Final = "there is no memory to try it on unusual values"
 _UNDEFINED: Final = "the reference is defined well enough on no unusual values to hold it to them"
-_TOO_LARGE: Final = "it is too large to be tried on unusual values as well; a smaller one was"
 
 
 class RangeTrials:
@@ -80,9 +79,7 @@ class RangeTrials:
             if name in left_out:
                 self._draft.add_checks((_skipped(name, _NO_MEMORY),) if binding else ())
             elif not ranges and binding and workload.value_ranges:
-                is_bound = any(r.is_binding for r in workload.value_ranges)
-                note = _TOO_LARGE if is_bound else _UNDEFINED
-                self._draft.add_checks((_skipped(name, note),))
+                self._draft.add_checks((_skipped(name, _UNDEFINED),))
             elif ranges and (binding or name == self._choice.least):
                 mixed = self._choice.mixed(workload) if binding else ()
                 with self._draft.stage("value_ranges"):

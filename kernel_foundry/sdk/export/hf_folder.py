@@ -68,12 +68,23 @@ COMPARES = {compares}
 """Whether results are compared as well."""
 
 
+@pytest.fixture
+def rounding():
+    """Products and convolutions rounded as where the kernels were judged."""
+    switches = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [switch.allow_tf32 for switch in switches]
+    for switch in switches:
+        switch.allow_tf32 = TF32
+    yield
+    for switch, old in zip(switches, before):
+        switch.allow_tf32 = old
+
+
 @pytest.mark.kernels_ci
+@pytest.mark.usefixtures("rounding")
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize(("sizes", "rtol", "atol", "matched"), CASES, ids=str)
-def test_the_kernels_are_right(sizes, rtol, atol, matched, monkeypatch):
-    for switch in (torch.backends.cuda.matmul, torch.backends.cudnn):
-        monkeypatch.setattr(switch, "allow_tf32", TF32)
+def test_the_kernels_are_right(sizes, rtol, atol, matched):
     source = reference_at(tuple(sorted(sizes.items())))
     arguments = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
     dtype = getattr(torch, CAST) if CAST else None
