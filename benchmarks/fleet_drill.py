@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,12 +46,13 @@ from kernel_foundry.domain.request import (
 )
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.domain.traffic_bound import NEVER
+from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.fleet.membership import FileSource
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.optimization import optimize
+from kernel_foundry.sdk.optimization import optimize, resume
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.testing.generator import FakeGenerator
 
@@ -195,20 +197,29 @@ class Drill:
         generator, kind = KernelGenerator(), KINDS[number % len(KINDS)]
         fleet = fleet_of(self._hosts)
         reference = REFERENCE.format(loop=number)
-        ended = await optimize(
-            Services(evaluator=fleet, archive=self._archive, generator=generator),
+        services = Services(evaluator=fleet, archive=self._archive, generator=generator)
+        run, budget = f"drill-{number}", Budget(minutes=self._seconds / 60, stop_at=NEVER)
+        began = optimize(
+            services,
             Task(name="drill", reference=reference, workloads=(Workload(name="default"),)),
             language=Language.SYCL,
             device=kind,
             models=(),
-            budget=Budget(minutes=self._seconds / 60, stop_at=NEVER),
+            budget=budget,
             limits=LIMITS,
-            run=f"drill-{number}",
+            run=run,
             seed=number,
             in_flight=4,
             without=(),
-            listener=lambda _event: None,
+            listener=_ignore,
         )
+        ended, interruptions = None, 0
+        while ended is None:
+            again = partial(resume, services, run, budget=budget, limits=LIMITS, in_flight=4)
+            try:
+                ended = await (again(listener=_ignore) if interruptions else began)
+            except ServiceUnavailableError:
+                interruptions += 1  # no evaluator of its class answered for a minute
         await fleet.close()
         found: list[ArchivedEvaluation] = []
         while page := await self._archive.evaluations(
@@ -216,7 +227,8 @@ class Drill:
         ):
             found += page
         is_finished = ended.run.state is RunState.FINISHED
-        return {"finished": is_finished, **self._compared(found, generator, kind)}
+        counted = {"finished": is_finished, "interruptions": interruptions}
+        return counted | self._compared(found, generator, kind)
 
     def _compared(
         self, found: list[ArchivedEvaluation], generator: FakeGenerator, kind: str
@@ -241,6 +253,10 @@ class Drill:
             "runs_on_another_class": any(self._kinds[int(port)] != kind for port in hosts),
             "quarantined": len(lost),
         }
+
+
+def _ignore(_event: object) -> None:
+    """Nobody watches a run of the drill."""
 
 
 async def throughput(folder: Path, evaluators: int, seconds: float) -> float:
