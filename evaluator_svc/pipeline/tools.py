@@ -6,6 +6,7 @@ A candidate is run once more for it, outside its evaluation.
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -93,7 +94,9 @@ def sanitized(rerun: Rerun | None, draw: Draw) -> SanitizerResult:
 
     at_once = len(_SANITIZERS) if sum(sizes.values()) <= SANITIZED_BYTES else 1
     with ThreadPoolExecutor(at_once) as pool:
-        found = list(pool.map(inspected, _SANITIZERS))
+        # In the context of this thread, so that they see when the call is stopped.
+        runs = [pool.submit(copy_context().run, inspected, kind) for kind in _SANITIZERS]
+        found = [run.result() for run in runs]
     checks: list[Check] = []
     for kind, inspection in zip(_SANITIZERS, found, strict=True):
         said = inspection.findings

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Final
 
+LOOK_SECONDS: Final = 0.25
+"""How often whoever waits looks."""
+
 
 class CallStoppedError(Exception):
     """Nobody waits for what this thread works on."""

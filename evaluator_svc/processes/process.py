@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final, Protocol
 
+from evaluator_svc.processes.call_stop import LOOK_SECONDS
 from evaluator_svc.processes.channel import (
     FROM_LOCKED,
     FROM_OURS,
@@ -28,7 +29,6 @@ from evaluator_svc.sandbox import bubblewrap
 
 _REAP_SECONDS: Final = 5.0
 """A killed process is gone in milliseconds; a driver may hold it in a system call a little."""
-_LOOK_SECONDS: Final = 0.25
 _STDERR_TAIL_BYTES: Final = 4096
 _SHELL_SIGNAL_BASE: Final = 128
 """bubblewrap reports its child's signal as exit code 128 + signal, as a shell does."""
@@ -184,9 +184,9 @@ class ChildProcess:
             while True:
                 look()
                 left_s = end_s - time.monotonic()
-                if self.conversation.has_answer(min(max(left_s, 0.0), _LOOK_SECONDS)):
+                if self.conversation.has_answer(min(max(left_s, 0.0), LOOK_SECONDS)):
                     return True
-                if left_s <= _LOOK_SECONDS:
+                if left_s <= LOOK_SECONDS:
                     return False
 
         self.conversation.send(

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_svc.processes.call_stop import check_call
+from evaluator_svc.processes.call_stop import LOOK_SECONDS, check_call
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
 _TOOLKIT_FOLDERS: Final = ("/usr/local/cuda/bin", "/opt/nvidia/nsight-compute")
-_LOOK_SECONDS: Final = 0.25
 _MAX_OUTPUT: Final = 8 << 20
 """Bytes of a tool's output that are read."""
 
@@ -73,7 +72,7 @@ def _ends_in_time(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
     while (left_s := end_s - time.monotonic()) > 0:
         check_call()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(min(left_s, _LOOK_SECONDS))
+            process.wait(min(left_s, LOOK_SECONDS))
             return True
     return False
 

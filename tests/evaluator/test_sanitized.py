@@ -9,6 +9,7 @@ import pytest
 from evaluator_svc.messages.draw import Draw
 from evaluator_svc.pipeline import tools
 from evaluator_svc.pipeline.tools import sanitized
+from evaluator_svc.processes.call_stop import CallStop, CallStoppedError
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
@@ -45,6 +46,14 @@ def test_all_four_are_asked(tool) -> None:
     ] * 4
     said = " ".join(check.note for check in found.checks)
     assert all(name in said for name in ("memcheck", "racecheck", "synccheck", "initcheck"))
+
+
+def test_a_call_that_is_stopped_ends_them(tool) -> None:
+    tool("sleep 60")
+    stop = CallStop()
+    stop.set()
+    with stop.in_force(), pytest.raises(CallStoppedError):
+        sanitized(_RERUN, _DRAW)
 
 
 @pytest.mark.parametrize(
