@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import Final
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -12,27 +13,48 @@ from kernel_foundry.rpc.connection import CLIENT_OPTIONS
 from kernel_foundry.rpc.security import ClientSecurity
 from kernel_foundry.rpc.server_version import told_version
 
+_AGAIN_SECONDS: Final = 0.05
+"""Between two watches, where the connection broke."""
+
 
 async def wait_until_serving(target: str, *, timeout_s: float) -> None:
     """Return once everything at `target` is SERVING, however long it takes to start.
 
     Raises:
-        ServiceUnavailableError: it did not within `timeout_s`.
+        ServiceUnavailableError: it did not within `timeout_s`, or its health cannot be asked.
     """
     try:
         async with (
             asyncio.timeout(timeout_s),
             ClientSecurity.from_environment().channel(target, CLIENT_OPTIONS) as channel,
         ):
-            watch = health_pb2_grpc.HealthStub(channel).Watch(
-                health_pb2.HealthCheckRequest(), wait_for_ready=True
-            )
-            async for answer in watch:
-                if answer.status == health_pb2.HealthCheckResponse.SERVING:
-                    return
-    except (TimeoutError, grpc.aio.AioRpcError) as error:
-        raise _not_serving(target, timeout_s) from error
-    raise _not_serving(target, timeout_s)
+            stub = health_pb2_grpc.HealthStub(channel)
+            while not await _tells_that_it_serves(stub):
+                pass
+    except TimeoutError as error:
+        message = f"{target}: not serving within {timeout_s:g} s"
+        raise ServiceUnavailableError(message, target=target) from error
+    except grpc.aio.AioRpcError as error:
+        message = f"{target}: its health cannot be asked: {error.code().name}: {error.details()}"
+        raise ServiceUnavailableError(message, target=target) from error
+
+
+async def _tells_that_it_serves(stub: health_pb2_grpc.HealthStub) -> bool:
+    """Watch the health until it serves; false: the connection broke before.
+
+    It breaks where a service that was killed listened at the same address: channels of one process
+    share their connections, and a new one can be given that of the dead.
+    """
+    watch = stub.Watch(health_pb2.HealthCheckRequest(), wait_for_ready=True)
+    try:
+        async for answer in watch:
+            if answer.status == health_pb2.HealthCheckResponse.SERVING:
+                return True
+    except grpc.aio.AioRpcError as error:
+        if error.code() is not grpc.StatusCode.UNAVAILABLE:
+            raise
+    await asyncio.sleep(_AGAIN_SECONDS)
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +97,3 @@ async def check_health(
             state=health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status),
             version=told_version(await call.trailing_metadata()),
         )
-
-
-def _not_serving(target: str, timeout_s: float) -> ServiceUnavailableError:
-    return ServiceUnavailableError(f"{target}: not serving within {timeout_s:g} s", target=target)

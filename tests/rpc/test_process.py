@@ -7,10 +7,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import click
+import grpc
 import pytest
 from click.testing import CliRunner
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import KernelSource
@@ -191,3 +194,44 @@ async def test_service_that_never_comes_up_is_named(tmp_path: Path) -> None:
     """Waiting ends at its time-out."""
     with pytest.raises(ServiceUnavailableError, match=r"/s: not serving within 0.1 s"):
         await wait_until_serving(f"unix:{tmp_path}/s", timeout_s=0.1)
+
+
+class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # has no types
+    """Breaks as often as it has codes; serves then."""
+
+    def __init__(self, *codes: grpc.StatusCode) -> None:
+        self.codes = list(codes)
+
+    async def Watch(  # noqa: N802  (gRPC's name)
+        self,
+        request: health_pb2.HealthCheckRequest,
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
+        if self.codes:
+            await context.abort(self.codes.pop(0), "the socket is closed")
+        yield health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+
+
+@asynccontextmanager
+async def telling(target: str, health: _Health) -> AsyncIterator[None]:
+    """Serve a health at an address."""
+    server = grpc.aio.server()
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    server.add_insecure_port(target)
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(0)
+
+
+async def test_a_connection_of_a_dead_service_is_not_the_answer_of_the_next(tmp_path: Path) -> None:
+    """It is asked again where the connection breaks; another error of it is said."""
+    target = f"unix:{tmp_path}/s"
+    broken = _Health(grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE)
+    async with telling(target, broken):
+        await wait_until_serving(target, timeout_s=280)
+    assert not broken.codes
+    async with telling(target, _Health(grpc.StatusCode.UNIMPLEMENTED)):
+        with pytest.raises(ServiceUnavailableError, match="UNIMPLEMENTED: the socket is closed"):
+            await wait_until_serving(target, timeout_s=280)
