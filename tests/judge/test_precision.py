@@ -1,6 +1,7 @@
 """The precision audit: what an output's errors against float64 tell of how it was computed."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import pytest
@@ -230,6 +231,40 @@ def test_a_mean_hides_no_terms_of_float32_in_a_task_of_float64(
         inputs="[torch.randn(rows, cols, dtype=torch.float64)]",
         rows=512,
         cols=1024,
+    )
+    found = judged(audited(judge, drawn, task, kernel, "x"), task, rounding="float64")
+    assert found.check.result is result
+
+
+def _gate_by_a_series(x: torch.Tensor) -> torch.Tensor:
+    """Return a sigmoid whose exponential has ten terms."""
+    whole = (-x * math.log2(math.e)).round()
+    rest = -x - whole * math.log(2.0)
+    power = sum((rest**n / math.factorial(n) for n in range(11)), torch.zeros(()).double())
+    return 1.0 / (1.0 + torch.ldexp(power, whole))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "result"),
+    [
+        pytest.param(_gate_by_a_series, CheckResult.SUSPECT, id="ten terms"),
+        pytest.param(torch.sigmoid, CheckResult.PASSED, id="as it is"),
+        pytest.param(lambda x: 0.5 + 0.5 * (0.5 * x).tanh(), CheckResult.PASSED, id="by tanh"),
+        pytest.param(
+            lambda x: 1.0 / (1.0 + torch.exp2(-1.4426950408889634 * x)),
+            CheckResult.PASSED,
+            id="by powers of two",
+        ),
+    ],
+)
+def test_functions_of_float64_alone_are_held_to_nearly_all_bits(
+    judge: Judge, drawn: Drawn, kernel: Kernel, result: CheckResult
+) -> None:
+    task = make_task(
+        "def forward(self, x):\n    return torch.sigmoid(x)",
+        inputs="[torch.randn(rows, cols, dtype=torch.float64)]",
+        rows=64,
+        cols=128,
     )
     found = judged(audited(judge, drawn, task, kernel, "x"), task, rounding="float64")
     assert found.check.result is result

@@ -51,6 +51,10 @@ _DOUBLE_BITS: Final = 40.0
 """Fewest bits in tasks of float64. A mean of ten million terms has 36 in float32, and 43 in float64
 when added up in one chain."""
 
+_DOUBLE_ELEMENT_BITS: Final = 48.0
+"""Least there on ordinary inputs where no output is made of many terms: no functions of float64 are
+fast, and exact ones have 51 bits and more."""
+
 _UNUSUAL_DOUBLE_BITS: Final = 26.0
 """Fewest bits there on unusual inputs, where sums cancel: those of a single float32 term."""
 
@@ -275,13 +279,16 @@ def _coarse_formats(
 def _least_bits(asked: _Question, own: str, *, is_narrow: bool, has_formats: bool) -> float:
     if is_narrow:
         return _OWN_BITS.get(own, 0.0) if asked.inputs == Distribution.FEW else 0.0
+    is_by_element = asked.is_by_element and not asked.inputs
     if own == _FLOAT64:
-        return _DOUBLE_BITS if asked.inputs in ("", TIMED_CALLS) else _UNUSUAL_DOUBLE_BITS
+        is_usual = asked.inputs in ("", TIMED_CALLS)
+        least = _DOUBLE_BITS if is_usual else _UNUSUAL_DOUBLE_BITS
+        return _DOUBLE_ELEMENT_BITS if is_by_element else least
     if asked.task.tf32 and backend_of(asked.admission.device.language).has_tf32:
         return _TF32_BITS
     if has_formats:
         return NARROW_BITS
-    return _ELEMENT_BITS if asked.is_by_element and not asked.inputs else LOW_BITS
+    return _ELEMENT_BITS if is_by_element else LOW_BITS
 
 
 def _is_low(audit: PrecisionAudit, least_bits: float, *, is_narrow: bool) -> bool:
@@ -325,8 +332,11 @@ def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...], own
             evidence=_evidence(audit),
         )
     narrow = "8-bit" if own in _OWN_BITS else "32-bit" if own == _FLOAT64 else "16-bit"
-    is_coarse = own == _FLOAT32 and audit.effective_bits > LOW_BITS
-    like = "less exact than fast functions" if is_coarse else f"as inexact as {narrow} arithmetic"
+    like = f"as inexact as {narrow} arithmetic"
+    if own == _FLOAT32 and audit.effective_bits > LOW_BITS:
+        like = "less exact than fast functions"
+    elif own == _FLOAT64 and audit.effective_bits > _DOUBLE_BITS:
+        like = "less exact than functions of 64 bits"
     return _suspicion(
         f"{like}, in a {own} task: {figures}",
         "Keep all bits of operands and results; use approximations of the task's accuracy.",
