@@ -212,8 +212,8 @@ def test_a_batch_job_lists_its_nodes_and_drains_them_before_its_end(tmp_path: Pa
     _program(
         programs,
         "srun",
-        f"echo $SRUN_CPUS_PER_TASK > {tmp_path}/cores;"
-        f' trap "touch {tmp_path}/stopped; exit 0" TERM; while :; do sleep 0.05; done',
+        f'trap "touch {tmp_path}/stopped; exit 0" TERM;'
+        f" echo $SRUN_CPUS_PER_TASK > {tmp_path}/cores; while :; do sleep 0.05; done",
     )
     environment = {
         **os.environ,
@@ -227,11 +227,12 @@ def test_a_batch_job_lists_its_nodes_and_drains_them_before_its_end(tmp_path: Pa
     file = tmp_path / "fleet.yaml"
     with subprocess.Popen(["bash", BATCH], env=environment) as job:
         try:
-            while not file.exists():
+            while not (file.exists() and (tmp_path / "cores").exists()):  # srun can be told, too
+                assert job.poll() is None
                 time.sleep(0.02)
             listed = FileSource(file).read().entries
             job.send_signal(signal.SIGUSR1)
-            assert job.wait(60) == 0
+            assert job.wait(280) == 0
         finally:
             job.kill()
     assert [(e.address, e.name, e.drain) for e in listed] == [

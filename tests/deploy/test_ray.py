@@ -190,7 +190,7 @@ def test_a_batch_job_deploys_a_replica_for_each_gpu_and_takes_them_down(
                 time.sleep(0.02)
             address = (tmp_path / "address").read_text()
             job.send_signal(signal.SIGUSR1)
-            assert job.wait(60) == code
+            assert job.wait(280) == code
         finally:
             job.kill()
     assert address == "gpu1:50050/cuda\n"

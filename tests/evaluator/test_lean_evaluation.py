@@ -14,7 +14,7 @@ from kernel_foundry.plan.candidate_text import split
 from tests.evaluator.conftest import LIMITS, Judged
 from tests.quick_settings import quick_settings
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sycl
 
 MEMORY = 40 << 20
 """Too little for the copies that are rotated beyond the cache, plenty for one set."""

@@ -283,13 +283,16 @@ async def test_nobody_listens(
     assert (len(counter.requests), counter.lost) == (2, [])
 
 
-async def test_an_answer_that_trickles_is_late(llm_server: LlmServer, counter: Counter) -> None:
+async def test_an_answer_that_trickles_is_late(
+    llm_server: LlmServer, models: LiteLlmModels, counter: Counter
+) -> None:
     """The limit is for the whole answer, not for each piece of it."""
-    llm_server.play(replace(good("x" * 50), trickle_seconds=0.05))
-    models = _models(retry_count=0, timeout_seconds=0.2)
+    llm_server.play(good("hi"), replace(good("x" * 50), trickle_seconds=0.05))
+    await models.complete(counter.ask(_MODEL))  # the first one loads more than a limit allows
+    hurried = _models(retry_count=0, timeout_seconds=1.0)
     with pytest.raises(LlmUnavailableError, match="did not answer in"):
-        await models.complete(counter.ask(_MODEL))
-    await models.close()
+        await hurried.complete(counter.ask(_MODEL))
+    await hurried.close()
     assert counter.lost == [_MODEL]
 
 

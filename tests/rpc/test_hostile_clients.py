@@ -75,7 +75,7 @@ def _process(module: str, tokens: Path, *options: str) -> Iterator[Served]:
     shell = ("sh", "-c", f'ulimit -Sn {SHELL_LIMIT}; exec "$@"', "sh")
     with subprocess.Popen((*shell, *service, *options), stderr=subprocess.DEVNULL) as process:
         try:
-            asyncio.run(wait_until_serving(at, timeout_s=120))
+            asyncio.run(wait_until_serving(at, timeout_s=280))
             yield Served("127.0.0.1", port, process.pid, tokens)
         finally:
             process.terminate()
@@ -185,7 +185,7 @@ async def test_thousands_of_connections_shut_nobody_out(
     assert await stranger.list_runs() is not None  # a new connection is taken as well
     assert served.memory_bytes() < 2 << 30
     await _close(writers)
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(280):
         while served.open_files() > before + 16:
             assert await archive.list_runs() is not None
             await asyncio.sleep(0.1)

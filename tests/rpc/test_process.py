@@ -156,7 +156,7 @@ class Hanging(FakeEvaluator):
         return await asyncio.wrap_future(threads.submit(time.sleep, 3600))
 
 threads = ThreadPoolExecutor()
-server.CLOSE_S = 0.1
+server.CLOSE_S = 1.0
 services = [evaluator_service(Hanging())]
 run(server.serve(services, sys.argv[1], grace_s=0.1), "evaluator")
 """
