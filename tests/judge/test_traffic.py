@@ -57,6 +57,41 @@ def _unused_result(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return y * 2.0
 
 
+def _written_over(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = x.clone()
+    out[...] = y
+    return out * 2.0
+
+
+def _written_by_columns(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = x.clone()
+    for column in range(x.shape[1]):
+        out[:, column] = y[:, column]
+    return out
+
+
+def _written_in_part(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = x.clone()
+    out[:, :3].copy_(y[:, :3])
+    return out
+
+
+def _given_for_results(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = x.clone()
+    torch.exp(y, out=out)
+    return out
+
+
+def _added_to(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = x.clone()
+    out[:, :3] += y[:, :3]
+    return out
+
+
+def _rows_replaced(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x.index_copy(0, torch.arange(12), y)
+
+
 ROWS = torch.rand(12, 12)
 
 CASES: dict[str, tuple[Operator, int]] = {
@@ -75,6 +110,12 @@ CASES: dict[str, tuple[Operator, int]] = {
     "a product with a mask": (lambda x, y: x * (y > 0.5).to(x.dtype), 0),
     "a mask that is made of it": (lambda x, y: torch.where(x > 0.5, y, 0.0), 144),
     "rows that indices name": (lambda x, y: x[torch.zeros(40, dtype=torch.long)] * y.mean(), 0),
+    "what is written over": (_written_over, 0),
+    "what is written over column by column": (_written_by_columns, 0),
+    "what is written over in part": (_written_in_part, 108),
+    "a copy that takes results": (_given_for_results, 0),
+    "rows that indices replace": (_rows_replaced, 0),
+    "a copy that is added to": (_added_to, 108),
     "a stride beyond the window": (
         lambda x, y: functional.avg_pool2d(x[None], 2, stride=4) * y.mean(),
         36,

@@ -8,6 +8,7 @@ import ast
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from evaluator_svc.judge.graph.graph import operands
@@ -37,6 +38,11 @@ _SHAPE_ONLY: Final = frozenset({
 })  # fmt: skip
 """Operators that read nothing: they ask an operand for its shape."""
 
+_REPLACING: Final = frozenset({
+    "copy", "fill", "zero", "index_put", "index_copy", "index_fill", "scatter",
+})  # fmt: skip
+"""Operators that put other values in the place of their first operand's, or of a part of them."""
+
 _POOLING: Final = ("avg_pool", "max_pool", "lp_pool")
 _CONVOLUTION: Final = frozenset({"conv1d", "conv2d", "conv3d"})
 
@@ -44,14 +50,15 @@ _CONVOLUTION: Final = frozenset({"conv1d", "conv2d", "conv3d"})
 def needed_elements(graph: Sequence[GraphNode]) -> Mapping[str, int]:
     """Return for each node at least how many of its elements the results need; 0 for dead ones."""
     nodes = {node.name: node for node in graph}
+    overwritten = _overwritten(graph, nodes)
     needed: defaultdict[str, int] = defaultdict(int)
     parts: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for node in reversed(graph):
         if node.op == "output":
             needed |= {name: _size(nodes[name]) for name in operands(node) if name in nodes}
             continue
-        taken = needed[node.name]
-        if not taken:
+        taken = needed[node.name] - overwritten[node.name]
+        if taken <= 0:
             continue
         for position, name in enumerate(operands(node)):
             if name not in nodes:
@@ -64,6 +71,35 @@ def needed_elements(graph: Sequence[GraphNode]) -> Mapping[str, int]:
                 count = _together(pieces, source)
             needed[name] = max(needed[name], count)
     return needed
+
+
+def _overwritten(
+    graph: Sequence[GraphNode], nodes: Mapping[str, GraphNode]
+) -> defaultdict[str, int]:
+    """Return for each node at most how many of its elements are written over in place later.
+
+    What is written to a view replaces elements of all that the view may be one of, and the graph
+    shows no edge from there to the results.
+    """
+    overwritten: defaultdict[str, int] = defaultdict(int)
+    for node in graph:
+        targets = _out(node)
+        if _operator(node) in _REPLACING and f"{_operator(node)}_" in node.op:
+            targets += operands(node)[:1]
+        for target in targets:
+            written = nodes.get(target)
+            size = _size(written) if written else 0
+            while written:
+                overwritten[written.name] += size
+                sources = operands(written)[:1] if _operator(written) != "clone" else []
+                written = nodes.get(sources[0]) if sources else None
+    return overwritten
+
+
+def _out(node: GraphNode) -> list[str]:
+    """Return the names of the tensors that a node was given for its results."""
+    keywords = [keyword for keyword in node.keywords if keyword.name == "out"]
+    return operands(replace(node, arguments=(), keywords=tuple(keywords)))
 
 
 def _size(node: GraphNode) -> int:
@@ -86,14 +122,14 @@ def _count(
 ) -> int:
     """Return how many elements of `source` it takes to make `taken` of `node`'s."""
     name, whole = _operator(node), _size(source)
-    if name in _SHAPE_ONLY:
+    if name in _SHAPE_ONLY or source.name in _out(node):
         return 0
     if name == "getitem":
         return taken if _operator(source) in _PARTS else 1
     if name in _MASKED and position != _MASKED[name]:
         return 0
     if position == 0:
-        if name in _INDEXED:
+        if name in _INDEXED or name in _REPLACING:
             return 0
         if name in _MOVING or name in ("slice", "select") or name in _PARTS:
             return min(taken, whole)
