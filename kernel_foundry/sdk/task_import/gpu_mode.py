@@ -5,7 +5,7 @@ other, and a `Model` that calls `ref_kernel`.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeGuard
 
@@ -30,7 +30,7 @@ from kernel_foundry.sdk.task_import.source_text import (
     parsed,
 )
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
-from kernel_foundry.sdk.task_import.written_inputs import written_inputs
+from kernel_foundry.sdk.task_import.written_inputs import WrittenInput, written_inputs
 from kernel_foundry.shown_value import shown
 
 _TASK: Final = "task.yml"
@@ -48,6 +48,9 @@ def {name}(inputs, expected, actual):
 """
 """Puts the suite's check, which returns what is wrong, or whether all is well with what is wrong,
 in the form of a task's."""
+_FRESH: Final = {True: "torch.empty_like(data[{}])", False: "data[{}].clone()"}
+"""What `ref_kernel` writes to in place of an input, which stays as it is, by whether it replaces
+all of it."""
 _MAPPINGS: Final = {"dict", "Dict", "Mapping", "TypedDict"}
 _LONGEST_DESCRIPTION: Final = 16_384
 
@@ -184,10 +187,17 @@ def _generate(tree: ast.Module) -> ast.FunctionDef:
         raise NotRepresentableError("no ref_kernel or no generate_input: nothing to make faster")
     if {"Model", "get_inputs"} & bound_names(tree):
         raise NotRepresentableError("it has a Model or a get_inputs of its own")
-    if written := written_inputs(reference):
+    written = written_inputs(reference)
+    if any(each.position is None for each in written):
         raise NotRepresentableError(
-            f"ref_kernel writes into {' and '.join(written)} of its input, as its kernels have to:"
-            " tasks return new tensors"
+            "ref_kernel writes into its input, and not into tensors that it is unpacked into with"
+            " `a, b = data`"
+        )
+    returned = [node for node in ast.walk(reference) if isinstance(node, ast.Return) and node.value]
+    if written and not returned:
+        raise NotRepresentableError(
+            f"ref_kernel writes into {_listed(written)} of its input and returns nothing, as its"
+            " kernels have to: tasks return new tensors"
         )
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -196,6 +206,16 @@ def _generate(tree: ast.Module) -> ast.FunctionDef:
             if words & _MAPPINGS:
                 raise NotRepresentableError("its input holds dictionaries (input_t)")
     return generate
+
+
+def _written(tree: ast.Module) -> tuple[WrittenInput, ...]:
+    """What `ref_kernel` writes to."""
+    reference = function_of(tree, "ref_kernel")
+    return written_inputs(reference) if reference else ()
+
+
+def _listed(written: Iterable[WrittenInput]) -> str:
+    return " and ".join(each.name for each in written)
 
 
 def _check_name(tree: ast.Module) -> str:
@@ -239,13 +259,19 @@ def _task_file(
     if _SEED in keywords_of(generate):
         given[_SEED] = "random.getrandbits(31)"
     arguments = ", ".join(f"{name}={value}" for name, value in given.items())
+    forward = "".join(
+        f"        data = (*data[:{at}], {_FRESH[each.is_replaced].format(at)}, *data[{at + 1}:])\n"
+        for each in _written(tree)
+        if (at := each.position) is not None
+    )
     added = f"""
+import torch
 from torch import nn
 
 
 class Model(nn.Module):
     def forward(self, *data):
-        return ref_kernel(data if len(data) > 1 else data[0])
+{forward}        return ref_kernel(data if len(data) > 1 else data[0])
 
 
 def get_inputs():
@@ -277,4 +303,9 @@ def _notes(task: Mapping[str, Any], tree: ast.Module) -> tuple[str, ...]:
         notes.append("check_implementation: outputs are compared with those of ref_kernel")
     if task.get("ranking_by") == "last":
         notes.append("ranking_by last: every workload counts")
+    written = _written(tree)
+    if written:
+        notes.append(f"ref_kernel writes into {_listed(written)}: kernels return a new tensor")
+    if copied := [each for each in written if not each.is_replaced]:
+        notes.append(f"times of ref_kernel hold a copy of {_listed(copied)}")
     return tuple(notes)

@@ -110,6 +110,39 @@ def test_the_judge_runs_the_produced_file(tmp_path: Path) -> None:
     module.close()
 
 
+WRITING = (
+    REFERENCE.replace("x, factor = data", "x, factor, out = data")
+    .replace("return x * factor", "out[...] = x * factor\n    return out")
+    .replace("generator=generator)\n", "generator=generator), torch.empty(rows, cols)\n")
+)
+
+
+@pytest.mark.parametrize(
+    ("added", "kept"), [("", "empty_like"), ("    out += 1.0\n", "empty_like"), (None, "clone")]
+)
+def test_an_output_in_the_input_becomes_a_new_one(
+    tmp_path: Path, added: str | None, kept: str
+) -> None:
+    """The input stays as it is, and holds nothing that matters if all of it is replaced."""
+    if added is None:  # it begins with what is there
+        text = WRITING.replace("out[...] = x", "out[...] += x").replace("torch.empty", "torch.ones")
+    else:
+        text = WRITING.replace("    return out", f"{added}    return out")
+    suite = imported(tmp_path, _suite(reference_py=text))
+    notes = [note for note in suite.imported[0].notes if "ref_kernel writes" in note]
+    assert notes == ["ref_kernel writes into out: kernels return a new tensor"]
+    copies = [note for note in suite.imported[0].notes if "hold a copy" in note]
+    task = read_task(tmp_path / "out/problems_scale.py")
+    assert (f"torch.{kept}" in task.reference, bool(copies)) == (kept != "clone", kept == "clone")
+    module = TaskModule(task, task.workloads[2], torch.device("cpu"))
+    x, factor, out = module.input_values(seed=1)
+    before = out.clone() if kept == "clone" else out.fill_(7.0).clone()
+    expected = x * factor + (0.0 if added == "" else 1.0)
+    assert torch.equal(module.model(x, factor, out), expected)
+    assert torch.equal(out, before)
+    module.close()
+
+
 def test_tests_with_another_flag_are_held_out(tmp_path: Path) -> None:
     reference = (
         REFERENCE.replace("seed: int)", "seed: int, ones: bool)")
@@ -154,12 +187,12 @@ def test_tests_of_another_kind_are_named(tmp_path: Path) -> None:
         ({"task_yml": YAML.replace('"rows": 3', '"rows": 2020-01-01')}, "finite"),
         ({"reference_py": REFERENCE.replace("ref_kernel", "other")}, "no ref_kernel"),
         (
-            {
-                "reference_py": REFERENCE.replace(
-                    "return x * factor", "factor[...] = x\n    return x"
-                )
-            },
-            "writes into factor of its input",
+            {"reference_py": REFERENCE.replace("return x * factor", "factor[...] = x * factor")},
+            "writes into factor of its input and returns nothing",
+        ),
+        (
+            {"reference_py": REFERENCE.replace("return x * factor", "data[1].zero_(); return x")},
+            "not into tensors that it is unpacked into",
         ),
         ({"task_py": TASK.replace("torch.Tensor, torch.Tensor", "dict")}, "dictionaries"),
         ({"utils_py": UTILS + "output_t = 1\n"}, "both define output_t"),
