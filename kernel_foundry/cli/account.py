@@ -1,4 +1,4 @@
-"""A run's account in the terminal: what each model took, and what came of repairs and lessons."""
+"""A run's account in the terminal: requests, tokens and cost of each model, repairs, lessons."""
 
 from rich.table import Table
 
@@ -9,10 +9,10 @@ from kernel_foundry.sdk.run_account import AccountAnswer
 
 
 def show_account(console: PrintableConsole, asked: AccountAnswer) -> None:
-    """Print what there is to show of a run's account."""
+    """Print a run's account, or why it is unknown."""
     account = asked.account
     if account is None:
-        line = f"what models took is not known here: {asked.failure}"
+        line = f"the cost of models is unknown: {asked.failure}"
         console.print(line, highlight=False, soft_wrap=True)
         return
     if account.spend:

@@ -1,4 +1,4 @@
-"""`kfoundry admit`: run the reference and say what is known of a task."""
+"""`kfoundry admit`: run the reference, and show a task's names, baselines and tolerance."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import duration, median_text
 
 _TOLD_SCATTER: Final = 0.05
-"""Relative difference between the rounds of a baseline that is worth a word."""
+"""Relative difference between the rounds of a baseline from which on it is shown."""
 
 
 @click.command()
@@ -132,7 +132,7 @@ def _show_workload(console: PrintableConsole, workload: WorkloadAdmission) -> No
 
 
 def _baseline_text(baseline: Baseline) -> str:
-    """A time with its interval, and how far its rounds were apart."""
+    """A time with its interval, and the spread of its rounds."""
     text = f"{baseline.name} {median_text(baseline.timing)}"
     if baseline.scatter > _TOLD_SCATTER:
         text += f" (of {baseline.round_count} rounds up to {baseline.scatter:.0%} slower)"
@@ -140,7 +140,7 @@ def _baseline_text(baseline: Baseline) -> str:
 
 
 def _library_text(task: Task, admission: Admission) -> str:
-    """What a plan may call as `ops.NAME`, and who says so."""
+    """The operators that a plan may call as `ops.NAME`, and whether the task lists them."""
     names = ", ".join(allowed_library_ops(task, admission)) or "none"
     return f"library: {names} ({'library_ops' if task.library_ops else 'as the reference does'})"
 

@@ -1,4 +1,4 @@
-"""`kfoundry bench ablation`: what each mechanism of a run is worth, with any model."""
+"""`kfoundry bench ablation`: what each mechanism of a run contributes, with any model."""
 
 import os
 import sys
@@ -95,11 +95,11 @@ def ablation(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Measure what each mechanism is worth: optimize TASKS with all of them, and without each.
+    """Measure what each mechanism contributes: optimise TASKS with all of them, and without each.
 
-    All runs have the same number of evaluations, and each starts with an empty archive and nothing
-    learnt, unless --archive or --generator names a service. Arms are made in turn under each seed,
-    and compared in pairs by the best fitness at the end and on the way.
+    All runs have the same number of evaluations, and each starts with an empty archive and no
+    lessons, unless --archive or --generator names a service. Under each seed every arm runs once;
+    arms are compared in pairs, by the final and the mean best fitness.
 
     \b
     kfoundry bench ablation examples/softmax.py --seeds 3
@@ -161,7 +161,7 @@ def ablation(
 
 @contextmanager
 def _own_data_folder() -> Iterator[None]:
-    """Let local services keep what they store in a folder that goes with the run."""
+    """Give local services a data folder that is deleted after the run."""
     kept = {name: os.environ.pop(name) for name in (*_STORES, _DATA) if name in os.environ}
     with scratch_folder("ablation") as folder:
         os.environ[_DATA] = str(folder)
@@ -173,7 +173,7 @@ def _own_data_folder() -> Iterator[None]:
 
 
 def ablation_table(found: Ablation) -> Table:
-    """Return what each arm came to."""
+    """Return a table with the results of each arm."""
     table = Table(
         Column("without", no_wrap=True),
         *(

@@ -1,4 +1,4 @@
-"""`kfoundry bench model`: what exported winners give in the user's own model."""
+"""`kfoundry bench model`: the speed-up of the user's own model with exported winners."""
 
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,7 @@ def _time(times: Times | None) -> str:
 
 
 def advice(measured: ModelMeasurement) -> str:
-    """Return what to do where a compiled model is slower with winners; "" where it is not."""
+    """Return what to do if a compiled model is slower with winners; "" if it is not."""
     speedups = {result.form: result.speedup for result in measured.forms}
     compiled, contiguous = (speedups.get(form) for form in (Form.COMPILED, Form.CONTIGUOUS))
     if compiled is None or compiled >= 1:

@@ -79,8 +79,8 @@ def search(
     """Compare search strategies on recorded landscapes (--landscape FILE…).
 
     A landscape holds all variants of a kernel family with their measured times; docs/landscapes.md
-    has the format. Each search proposes variants with the archive's strategy and is answered from
-    the table, so that hundreds of searches take minutes and no device.
+    has the format. Each search proposes variants with the archive's strategy and gets verdicts from
+    the table, so hundreds of searches take minutes and need no device.
 
     \b
     kfoundry bench search --landscape landscape.json --seeds 100
@@ -117,7 +117,7 @@ def search(
 
 
 class _Progress:
-    """A bar on a terminal, a line for each tenth elsewhere; nothing beside JSON."""
+    """A bar on a terminal, else a line for each tenth; nothing with --json."""
 
     def __init__(self, *, is_quiet: bool) -> None:
         self._console = PrintableConsole(stderr=True)
@@ -142,7 +142,7 @@ class _Progress:
         self._bar.stop()
 
     def show(self, done: int, total: int) -> None:
-        """Show that `done` of `total` searches are there."""
+        """Show that `done` of `total` searches have ended."""
         self._bar.update(self._task, completed=done, total=total)
         tenths = 10 * done // total
         if self._has_lines and tenths > self._tenths:

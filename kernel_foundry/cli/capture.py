@@ -1,4 +1,4 @@
-"""`kfoundry capture`: a user's program, run once, as tasks."""
+"""`kfoundry capture`: run a user's program once, and write tasks for its modules."""
 
 from pathlib import Path
 from textwrap import shorten
@@ -68,11 +68,11 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Run PROGRAM once, show which modules take its time, and write a task for those worth it.
+    """Run PROGRAM once, show which modules take its time, and write tasks for the best ones.
 
     PROGRAM is a script, which gets the ARGUMENTS, or FILE.py:MODEL, a class that is called with the
-    file's get_inputs(). It runs in a process of its own, but with all your permissions and without
-    a sandbox: capture only what you would run yourself. Compiled models run in eager mode.
+    file's get_inputs(). It runs in its own process, with all your permissions and without a
+    sandbox: capture only what you would run yourself. Compiled models run in eager mode.
 
     Options of capture stand before PROGRAM. The exit code and standard output are the program's;
     the table goes to standard error. With --json the program's output goes there.

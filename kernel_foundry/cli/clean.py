@@ -1,4 +1,4 @@
-"""`kfoundry clean`: what is kept on this machine, and the removal of what can go."""
+"""`kfoundry clean`: list the files on this machine, and remove caches and leftovers."""
 
 from collections.abc import Iterable
 
@@ -11,15 +11,13 @@ from kernel_foundry.sdk.local_files import KeptFiles, clean, removable, user_dat
 
 
 @click.command()
-@click.option(
-    "--dry-run", is_flag=True, help="Remove nothing; list what is there and how large it is."
-)
+@click.option("--dry-run", is_flag=True, help="Remove nothing; list all files and their sizes.")
 @json_option
 def command(dry_run: bool, as_json: bool) -> int:
-    """Remove caches, and what processes that died left in the temporary folder.
+    """Remove caches, and temporary files of dead processes.
 
-    Runs, lessons, reports and the signing key stay: `kfoundry runs delete` removes runs. The first
-    evaluation after it takes longer: peaks are measured and tasks admitted again.
+    Runs, lessons, reports and the signing key stay: `kfoundry runs delete` deletes runs. The next
+    evaluation takes longer, because peaks are measured and tasks are admitted again.
 
     \b
     kfoundry clean --dry-run

@@ -15,10 +15,10 @@ from kernel_foundry.cli.output import exact_stream
 from kernel_foundry.printable import printable
 
 _WIDE: Final = 10_000
-"""Columns of what is no terminal: lines of files and pipes are as long as they are."""
+"""Columns of files and pipes: their lines are never folded."""
 
 _PAGE: Final = 100
-"""Columns of what fills a width of its own accord, where there is no terminal."""
+"""Columns of rules and bars, which fill the width, if there is no terminal."""
 
 
 class PrintableConsole(Console):
@@ -53,7 +53,7 @@ class PrintableConsole(Console):
         super().print(*objects, **options)
 
     def rule(self, title: TextType = "", **options: Any) -> None:
-        """Print a title in a line across the terminal; the title alone where there is none."""
+        """Print a title in a line across the terminal; only the title if there is no terminal."""
         if self._is_page:
             self.print(title, highlight=False)
         else:
@@ -72,7 +72,7 @@ class PrintableConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Return the pieces of what is printed."""
+        """Return the segments of a renderable."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else _printable_segment(segment)
 

@@ -1,4 +1,4 @@
-"""`kfoundry devices`: what this machine (or an evaluator elsewhere) can do, and why not more."""
+"""`kfoundry devices`: the devices of an evaluator, and what is missing and why."""
 
 from contextlib import nullcontext
 from typing import Any, Final
@@ -24,7 +24,7 @@ _LONGEST_REASON: Final = 100
 
 @click.command()
 @click.option(
-    "--verbose", is_flag=True, help="Show whole reasons, limits of each process and versions, too."
+    "--verbose", is_flag=True, help="Show full reasons, limits of each process and versions, too."
 )
 @click.option(
     "--fleet",
@@ -35,14 +35,14 @@ _LONGEST_REASON: Final = 100
 @json_option
 @target_options
 def command(verbose: bool, of_fleet: bool, as_json: bool, **targets: Any) -> int:
-    """Show devices with their measured peaks, what is missing and why, and what isolates.
+    """Show devices with their measured peaks, what is missing and why, and the sandbox.
 
-    With --verbose, for each kind of process that meets a candidate: the mechanisms in force, its
+    With --verbose, for each kind of process that handles candidates: its sandbox mechanisms, its
     limits, and what is missing and why.
 
-    Of several evaluators also the class of each device (times compare within one), the calls that
-    use it or wait for it, and the evaluators that get no work. With --fleet a line for each
-    evaluator and device, also of those that are draining or away. Exit code 3 when there is no
+    For several evaluators also the class of each device (times are comparable within a class), the
+    calls that use it or wait for it, and the evaluators that get no work. With --fleet one line for
+    each evaluator and device, including those that are draining or away. Exit code 3 if there is no
     device to run on.
 
     \b
@@ -51,7 +51,7 @@ def command(verbose: bool, of_fleet: bool, as_json: bool, **targets: Any) -> int
     kfoundry devices --evaluator gpu1:50051,gpu2:50051
     kfoundry devices --fleet --evaluator fleet.yaml
     """  # noqa: D301  a backspace keeps click from joining the lines
-    waiting = PrintableConsole(stderr=True).status("devices are measured, the first time for long")
+    waiting = PrintableConsole(stderr=True).status("measuring devices; the first time takes longer")
     with nullcontext() if as_json else waiting, open_foundry(**targets) as foundry:
         if of_fleet:
             hosts = foundry.hosts()
@@ -129,10 +129,10 @@ def _cut(reason: str) -> str:
 
 
 def _show_whether_isolated(console: PrintableConsole, capabilities: Capabilities) -> None:
-    """Print one line: whether candidates are isolated, by what, and which lock the host lacks."""
+    """Print in one line whether candidates are isolated, and by which mechanisms."""
     mechanisms = ", ".join(capabilities.isolation.mechanisms)
     if not mechanisms or not all(p.is_sufficient for p in capabilities.processes):
-        line = "isolation: candidates are NOT isolated (--verbose: what holds for which process)"
+        line = "isolation: candidates are NOT isolated (--verbose: details for each process)"
         console.print(line, style="bold red")
         return
     # A builder has every lock that the host offers; other kinds leave some out by their nature.
@@ -145,12 +145,12 @@ def _show_whether_isolated(console: PrintableConsole, capabilities: Capabilities
 
 
 def _show_isolation(console: PrintableConsole, capabilities: Capabilities) -> None:
-    """Tell what locks each kind of process in, and what does not and why."""
+    """Print the sandbox mechanisms of each kind of process, and which are missing and why."""
     common = ", ".join(capabilities.isolation.mechanisms)
     if not common:
-        console.print("isolation: none that holds for every process", style="bold red")
+        console.print("isolation: no mechanism applies to every process", style="bold red")
     else:
-        console.print(f"isolation of all that meets a candidate: {common}")
+        console.print(f"isolation of every process that handles candidates: {common}")
     for process in capabilities.processes:
         console.print(f"{process.process}: {', '.join(process.mechanisms) or 'none'}")
         limits = ", ".join(_limit(limit.name, limit.value) for limit in process.limits)

@@ -90,7 +90,7 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
 @click.option(
     "--profile",
     is_flag=True,
-    help="Show what the kernels do with the device: by ncu (CUDA) or perf_event (CPU).",
+    help="Profile the kernels: with ncu (CUDA) or perf_event (CPU).",
 )
 @language_option("Refuse the candidate if it is in another language.")
 @click.option(
@@ -245,7 +245,7 @@ def _shown(
 
 
 def _keep_record(path: Path, task: Task, text: str, evaluation: Evaluation) -> None:
-    """Write the record, or say on stderr that there is none."""
+    """Write the record, or report on stderr that there is none."""
     if evaluation.passed:
         write_record(record_of(task, split(text), evaluation), path)
         print_text(f"record: {path}", err=True)
@@ -274,7 +274,7 @@ def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:
 
 
 def _place_in_file(candidate: Path, text: str, finding: Finding) -> str:
-    """Return FILE:LINE of a finding; of a candidate's text a finding counts a block's lines."""
+    """Return FILE:LINE of a finding, whose own line number counts from the start of its block."""
     if finding.line is None or (not text and candidate.suffix != ".py"):
         return ""
     before = 0
@@ -332,7 +332,7 @@ def show(
 
 
 def _show_profile(console: PrintableConsole, lines: tuple[str, ...]) -> None:
-    """Print what a profile shows, in one line where that is all."""
+    """Print a profile, in one line if it has only one."""
     shown = (
         [f"profile: {lines[0]}"] if len(lines) == 1 else ["profile:", *(f"  {x}" for x in lines)]
     )
@@ -389,7 +389,7 @@ def _show_timings(console: PrintableConsole, evaluation: Evaluation) -> None:
 
 
 def _show_parts(console: PrintableConsole, results: tuple[WorkloadResult, ...]) -> None:
-    """Print what a call's time does not tell: library calls, and the work of `prepare`."""
+    """Print the shares of library calls, and the work of `prepare`, in a call's time."""
     for result in results:
         if result.own_share is not None:
             console.print(f"{result.workload}: {result.own_share:.0%} of the time in own kernels")

@@ -1,6 +1,6 @@
-"""`kfoundry experience`: list and search what earlier candidates taught.
+"""`kfoundry experience`: list and search lessons from earlier candidates.
 
-The commands that add lessons and copy them stand in `experience_transfer`.
+The commands that add and copy lessons are in `experience_transfer`.
 """
 
 import math
@@ -41,12 +41,12 @@ _KINDS = [kind.value for kind in FindingKind]
 
 @click.group()
 def command() -> None:
-    """List, find, add and copy what earlier candidates taught.
+    """List, search, add and copy lessons from earlier candidates.
 
-    A lesson says what one sees (its symptom), what to do (its move), and what that did to the
-    kernels it was shown for: the mean speed-up over their parents, how many were judged, and how
-    many of them failed. Lessons are found by similarity and ranked by worth. Runs write new ones;
-    some come with the package.
+    A lesson has a symptom, a move (what to do), and its measured effect on the candidates that it
+    was shown for: their mean speed-up over their parents, how many were judged, and how many
+    failed. Lessons are found by similarity and ranked by worth. Runs write new ones; some come with
+    the package.
     """
 
 
@@ -64,7 +64,7 @@ command.add_command(kernels)
 @json_option
 @generator_option
 def list_command(language: str | None, finding: str | None, as_json: bool, generator: str) -> int:
-    """List all lessons, the oldest first.
+    """List all lessons, oldest first.
 
     \b
     kfoundry experience list --language sycl

@@ -1,4 +1,4 @@
-"""`kfoundry experience kernels`: the winners that later runs begin with."""
+"""`kfoundry experience kernels`: the winners that later runs start from."""
 
 from typing import Any
 
@@ -20,25 +20,24 @@ from kernel_foundry.sdk.shelf import ShelfKernel, shelf
 @click.option(
     "--like",
     metavar="RUN",
-    help="Only kernels for a reference like that of RUN, the most alike first, as a run of its "
+    help="Only kernels for a reference similar to that of RUN, most similar first, as a run of its "
     "task would find them.",
 )
 @json_option
 @target_options
 def kernels(language: str | None, like: str | None, as_json: bool, **targets: Any) -> int:
-    """List verified kernels: winners that later runs of like tasks begin with.
+    """List verified kernels: winners that later runs of similar tasks start from.
 
-    A kernel stands here while its run is kept: `runs delete` takes it off. It was measured
-    again at the end of its run, passed, and is fully trusted. `optimize --without shelf` begins
-    with none.
+    Each was measured again at the end of its run, passed, and is fully trusted. `runs delete` also
+    removes its kernel. `optimize --without shelf` uses none.
 
     \b
     kfoundry experience kernels --language cuda
     kfoundry experience kernels --like relu-20260101-120000
     """  # noqa: D301  a backspace keeps click from joining the lines
-    spoken = Language(language) if language else None
+    chosen = Language(language) if language else None
     with open_foundry(**targets) as foundry:
-        found = foundry.ask_archive(lambda a: shelf(a, language=spoken, like=like))
+        found = foundry.ask_archive(lambda a: shelf(a, language=chosen, like=like))
     if as_json:
         print_json([_object(kernel) | {"likeness": like and kernel.likeness} for kernel in found])
         return 0

@@ -1,4 +1,4 @@
-"""`kfoundry experience add`, `export` and `import`: lessons from people and from file to file."""
+"""`kfoundry experience add`, `export` and `import`: lessons of users, and copies in files."""
 
 import json
 from collections.abc import Iterator
@@ -123,11 +123,11 @@ def export_command(file: Path, as_json: bool, generator: str) -> int:
 @json_option
 @generator_option
 def import_command(file: Path, as_json: bool, generator: str) -> int:
-    """Take lessons from FILE, which `experience export` wrote, into the library.
+    """Add the lessons of FILE, written by `experience export`, to the library.
 
-    What says the same as a lesson that is there is merged into it: statistics are pooled, the
-    better wording stays. The same line of the same file counts once, however often it is read. A
-    file with a damaged line is refused as a whole.
+    A lesson that repeats an existing one is merged into it: statistics are pooled, the better
+    wording stays. Importing the same line of the same file again has no effect. A file with a
+    damaged line is refused as a whole.
 
     \b
     kfoundry experience import theirs.jsonl

@@ -51,7 +51,7 @@ from kernel_foundry.sdk.verdict_text import duration, headline_text
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace whatever the file is; else only an export of the same task is replaced.",
+    help="Replace any existing file; by default only an export of the same task is replaced.",
 )
 @json_option
 @target_options
@@ -65,13 +65,13 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Write the winner of RUN as one file or a folder that needs nothing of this package.
+    """Write the winner of RUN as one file or a folder that does not need this package.
 
-    RUN defaults to the newest run in which something passed.
-    Several runs of one task make one file; for each call it takes the kernels of the first run that
-    was judged on such sizes. Before the file is written it runs in a fresh, locked process against
-    its reference, on all workloads, held-out ones too. Exit code 1 when it is wrong there, or more
-    than 5 % slower than the verdict. An export of this task that exists is replaced.
+    RUN defaults to the newest run with a correct kernel. Several runs of one task make one file;
+    each call uses the kernels of the first run that was judged on such sizes. Before the file is
+    written, it is run in a fresh, sandboxed process against its reference, on all workloads,
+    including held-out ones. Exit code 1 if it is wrong there, or more than 5 % slower than the
+    verdict. An existing export of this task is replaced.
 
     \b
     kfoundry export

@@ -1,4 +1,4 @@
-"""`kfoundry health`: whether a service serves, for scripts and probes."""
+"""`kfoundry health`: check whether a service is ready, for scripts and probes."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ from kernel_foundry.rpc.security import ClientSecurity
 def command(target: str, timeout: float, tls_name: str) -> int:
     """Ask the service at TARGET, HOST:PORT or unix:/PATH, whether it is ready.
 
-    Exit code 0 where all that it serves is SERVING, else 1. TLS is as for all clients
+    Exit code 0 if everything that it serves is SERVING, else 1. TLS works as for all clients
     (KERNEL_FOUNDRY_TLS_CA; docs/access.md); no token is needed.
 
     \b

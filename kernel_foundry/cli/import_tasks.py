@@ -1,4 +1,4 @@
-"""`kfoundry import`: task files of other projects as task files of ours."""
+"""`kfoundry import`: turn tasks of other projects into task files."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from kernel_foundry.sdk.task_import.writing import ImportedSuite, import_suite
     type=click.Choice(["auto", *FORMATS]),
     default="auto",
     show_default=True,
-    help="Format of the files; auto sees which one it is.",
+    help="Format of the files; auto detects it.",
 )
 @click.option(
     "--out",
@@ -35,9 +35,9 @@ from kernel_foundry.sdk.task_import.writing import ImportedSuite, import_suite
 def command(path: Path, format_name: str, out: Path, as_json: bool) -> int:
     """Write a task file, with its sidecar, for each task of another project in PATH.
 
-    PATH is a file or a folder. It is read and never executed: what its tasks compute runs when
-    `admit` or another command judges them. Exit code 1 when some tasks could not be imported; a
-    line for each says why.
+    PATH is a file or a folder. It is read and never executed: the code of its tasks runs only when
+    `admit` or another command judges them. Exit code 1 if some tasks could not be imported; a line
+    for each says why.
 
     \b
     kfoundry import KernelBench/level1 --out tasks

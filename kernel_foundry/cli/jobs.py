@@ -1,4 +1,4 @@
-"""`kfoundry jobs`: what was submitted, and what becomes of it."""
+"""`kfoundry jobs`: list, watch, cancel and delete submitted jobs."""
 
 import shlex
 import time
@@ -34,10 +34,10 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--mine", is_flag=True, help="Only jobs of the user who asks.")
+@click.option("--mine", is_flag=True, help="Only your own jobs.")
 @json_option
 def list_command(mine: bool, as_json: bool) -> int:
-    """List all jobs, newest first; of those that wait also which is next.
+    """List all jobs, newest first, with the place in the queue of those that wait.
 
     \b
     kfoundry jobs list
@@ -64,7 +64,7 @@ def list_command(mine: bool, as_json: bool) -> int:
 @command.command("watch")
 @click.argument("job", default="")
 def watch(job: str) -> int:
-    """Show what JOB (default: the newest) says until it ends; the exit code is its own.
+    """Show the output of JOB (default: the newest) until it ends, and exit with its exit code.
 
     \b
     kfoundry jobs watch
@@ -72,11 +72,12 @@ def watch(job: str) -> int:
     folder = JobFolder(jobs_dir())
     found = folder.find(job) if job else folder.newest()
     try:
-        for line in _said(folder, found.id):
+        for line in _output_lines(folder, found.id):
             print_text(line)
     except KeyboardInterrupt:
-        goes_on = f"{found.id} goes on: `{as_called(f'jobs watch {found.id}')}` shows it again"
-        print_text(f"{goes_on}, `{as_called(f'jobs cancel {found.id}')}` ends it", err=True)
+        watch, cancel = (as_called(f"jobs {verb} {found.id}") for verb in ("watch", "cancel"))
+        line = f"{found.id} is still running: `{watch}` shows its output, `{cancel}` ends it"
+        print_text(line, err=True)
         raise
     ended = folder.find(found.id)
     print_text(f"{ended.id}: {ended.state.value}", err=True)
@@ -86,16 +87,16 @@ def watch(job: str) -> int:
 @command.command("cancel")
 @click.argument("job")
 def cancel_command(job: str) -> int:
-    """Stop JOB and what it has under way, and wait until it has ended; JOB has to be named.
+    """Stop JOB and its calls in flight, and wait until it has ended. JOB has no default.
 
-    What was judged is kept: `optimize --resume` and `suite run --resume` go on with it.
+    Verdicts are stored: `optimize --resume` and `suite run --resume` continue.
 
     \b
     kfoundry jobs cancel 20261128-095012-1f0c
     """  # noqa: D301  a backspace keeps click from joining the lines
     folder = JobFolder(jobs_dir())
     found = folder.find(job)
-    print_text(f"{found.id}: waits until what it has under way has ended, or is ended", err=True)
+    print_text(f"{found.id}: waiting until its calls in flight have ended", err=True)
     ended = cancel(folder, found.id)
     print_text(f"{ended.id}: {ended.state.value}", err=True)
     return 0 if ended.has_ended else 1
@@ -104,7 +105,7 @@ def cancel_command(job: str) -> int:
 @command.command("delete")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
 def delete(jobs: tuple[str, ...]) -> int:
-    """Remove jobs that have ended and what they said; runs and suites stay.
+    """Delete jobs that have ended and their output; runs and suites stay.
 
     \b
     kfoundry jobs delete 20261128-095012-1f0c
@@ -116,11 +117,11 @@ def delete(jobs: tuple[str, ...]) -> int:
     return 0
 
 
-def _said(folder: JobFolder, job_id: str) -> Iterator[str]:
-    """Whole lines of what a job's command says, until it has ended and all is read.
+def _output_lines(folder: JobFolder, job_id: str) -> Iterator[str]:
+    """Complete lines of a job's output, until it has ended and everything is read.
 
     Raises:
-        InvalidArgumentError: what it said is gone, or cannot be read.
+        InvalidArgumentError: the output is gone, or cannot be read.
     """
     while folder.find(job_id).state is JobState.STARTING:  # it may have no file yet
         time.sleep(_LOOK_S)
@@ -129,7 +130,7 @@ def _said(folder: JobFolder, job_id: str) -> Iterator[str]:
         opened = folder.log(job_id).open(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InvalidArgumentError(
-            f"what job {job_id} said cannot be read: {folder.log(job_id)}: {error.strerror}",
+            f"the output of job {job_id} cannot be read: {folder.log(job_id)}: {error.strerror}",
             field="job",
         ) from error
     with opened as log:

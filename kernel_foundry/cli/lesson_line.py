@@ -1,4 +1,4 @@
-"""The lesson of the library that fits a wrong result, for whoever wrote the kernel."""
+"""The lesson of the library that matches a wrong result, for the kernel's author."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _LONGEST_TEXT: Final = 4_000
 
 
 def lesson_line(foundry: Foundry, evaluation: Evaluation, candidate: str) -> str:
-    """Return "lesson 17: …" for a wrong result that a lesson fits well, else "".
+    """Return "lesson 17: …" for a wrong result that a lesson matches well, else "".
 
     Args:
         foundry: Has the library.

@@ -1,4 +1,4 @@
-"""Progress of a run on stderr: a live bar on a terminal, one plain line for each event else."""
+"""Progress of a run on stderr: a live bar on a terminal, else one plain line for each event."""
 
 from typing import Self
 
@@ -30,7 +30,7 @@ from kernel_foundry.sdk.verdict_text import baselines_text, duration, headline_t
 
 
 class EventLines:
-    """What is printed of each event; that the host is loaded is said once while it goes on."""
+    """The lines for each event; a loaded host is reported once, until it is idle again."""
 
     def __init__(self) -> None:
         self._was_loaded = False
@@ -43,7 +43,7 @@ class EventLines:
             case AdmissionEvent():
                 limits = event.run.spec.left_out
                 warnings = [f"warning: {warning}" for warning in event.admission.warnings]
-                warnings += [f"warning: {x.text}: the run goes on without it" for x in limits]
+                warnings += [f"warning: {x.text}: the run continues without it" for x in limits]
                 return [(_admission_line(event.admission), ""), *((w, "yellow") for w in warnings)]
             case VerdictEvent():
                 colour = "green" if event.evaluation.passed else "red"
@@ -72,7 +72,7 @@ class EventLines:
 
 
 class PlainProgress:
-    """Lines for logs and pipes, from `with` on.
+    """Lines for logs and pipes, while it is entered.
 
     Args:
         label: Begins each line, where several runs are shown; "": nothing does.
@@ -86,7 +86,7 @@ class PlainProgress:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def on(self, event: Event) -> None:
         """Print one event."""
@@ -126,7 +126,7 @@ class LiveProgress:
         self._bar.stop()
 
     def on(self, event: Event) -> None:
-        """Move the bar and print what there is to say above it."""
+        """Move the bar and print the event's lines above it."""
         for line, colour in self._lines.of(event):
             self._bar.console.print(one_line(line), style=colour, highlight=False)
         match event:
@@ -155,7 +155,7 @@ class LiveProgress:
 
 
 def time_left(budget: Budget, spent: BudgetUse) -> str:
-    """Return the time left by whichever cap comes first, as "2:05 left"."""
+    """Return the estimated time until the first cap is reached, as "2:05 left"."""
     remaining_s = []
     if budget.minutes is not None:
         remaining_s.append(budget.minutes * 60 - spent.seconds)
@@ -169,7 +169,7 @@ def time_left(budget: Budget, spent: BudgetUse) -> str:
 
 
 def _start_line(event: AdmissionStartEvent) -> str:
-    """What begins, or goes on, within which limits; then what is done first."""
+    """Whether the run begins or continues, its limits, and the first step."""
     budget, run = event.budget, event.resumed
     done = 0 if run is None else run.evaluation_count
     limits = []
@@ -184,7 +184,7 @@ def _start_line(event: AdmissionStartEvent) -> str:
     if budget.tokens is not None:
         limits.append(f"{budget.tokens} tokens")
     within = f" ({'; '.join(limits)})" if limits else ""
-    begin = "" if run is None else f"run {run.spec.name} goes on after {counted(done, 'verdict')}"
+    begin = "" if run is None else f"run {run.spec.name} continues after {counted(done, 'verdict')}"
     first = f"admitting {event.task.name}: running the reference, timing its baselines …"
     return f"{begin}{within}; {first}" if begin else f"{first}{within}"
 
@@ -239,4 +239,4 @@ def _fleet_line(event: FleetChange) -> str:
 
 def _not_kept_line(event: UnsavedSweepEvent) -> str:
     digest = event.candidate.digest[:8]
-    return f"warning: the landscape of {digest} is not kept: {event.path}: {event.reason}"
+    return f"warning: the landscape of {digest} could not be written: {event.path}: {event.reason}"

@@ -32,34 +32,34 @@ EXIT_NOT_CONFIRMED = 4
 
 _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",
-    "capture": "Run your program once; make tasks of what takes its time.",
+    "capture": "Run your program once; write tasks for its slowest modules.",
     "import": "Turn other projects' tasks into task files.",
-    "submit": "Start a command that goes on without this terminal.",
-    "jobs": "List, watch, cancel and delete what was submitted.",
+    "submit": "Run a command in the background, independent of this terminal.",
+    "jobs": "List, watch, cancel and delete submitted jobs.",
     "admit": "Check a task before any money is spent on it.",
     "evaluate": "Judge one candidate.",
     "verify": "Check an evidence record, and judge its candidate again.",
     "sweep": "Try every configuration of a candidate.",
     "devices": "Show devices, what is missing and why.",
-    "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
+    "selftest": "Test device, clock and sandbox; with --cheats also the verdicts.",
     "serve": "Run services for other machines and tools.",
-    "health": "Say whether a service is ready, for scripts and probes.",
+    "health": "Check whether a service is ready, for scripts and probes.",
     "fleet": "Run evaluators behind Ray Serve, on one machine or many.",
-    "token": "Make, list and revoke tokens of services.",
-    "mcp": "Serve a coding agent: judge kernels as its tool.",
+    "token": "Create, list and revoke access tokens for services.",
+    "mcp": "Serve the evaluator as a tool for a coding agent.",
     "skills": "Install skills for coding agents.",
-    "ui": "Show runs in a browser while they go on.",
+    "ui": "Show runs live in a browser.",
     "suite": "Optimise many tasks as one job, and report on them.",
     "export": "Write a winner as a file for your own program.",
     "runs": "List, show, watch, steer, report, copy, replay, rename, delete runs.",
-    "clean": "Show what is kept on this machine; remove caches and leftovers.",
-    "experience": "List, find, add and copy what earlier candidates taught.",
+    "clean": "Remove caches and leftovers; --dry-run lists all files.",
+    "experience": "List, search, add and copy lessons from earlier candidates.",
     "bench": "Measure the system itself.",
-    "completion": "Print a script for completion in your shell.",
+    "completion": "Print a completion script for your shell.",
 }
 """Command to its short help; the module of the same name is imported when it runs."""
 _OTHER_WORDS = {"check": "admit", "report": "runs report", "run": "optimize", "list": "runs list"}
-"""Words for a command that are not like its name, and what is meant."""
+"""Words that users try for a command, and the command that they mean."""
 _MODULES = {"import": "import_tasks"}
 """Modules that cannot have their command's name."""
 
@@ -93,7 +93,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; one that does not exist is refused with what is most like it."""
+        """Return the command; an unknown name is refused with the most similar one."""
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-"):
             other = _OTHER_WORDS.get(name)
@@ -117,8 +117,8 @@ def cli() -> None:
       kfoundry optimize my_op.py    search for a kernel of its class Model
       kfoundry runs best            the winner
 
-    Exit codes: 0 success, 1 nothing correct was found, or a check failed, 2 bad input, 3 a needed
-    part is missing, 4 `verify` could not confirm the times, 130 interrupted.
+    Exit codes: 0 success; 1 nothing correct was found, or a check failed; 2 bad input; 3 a required
+    part is missing; 4 `verify` could not confirm the times; 130 interrupted.
     """  # noqa: D301  a backspace keeps click from joining the lines
 
 
@@ -140,7 +140,7 @@ def main() -> None:
     except KernelFoundryError as error:
         print_text(f"error: {error}{_hint(error)}", err=True)
         code = exit_code(error)
-    # The interpreter would search all that a provider's SDK has made for garbage, for seconds.
+    # A garbage collection at exit would spend seconds on the objects of a provider's SDK.
     gc.freeze()
     sys.exit(code or 0)
 
@@ -151,7 +151,7 @@ def _hint(error: KernelFoundryError) -> str:
         words = "runs list` shows them" if run else "optimize TASK` makes one"
         return f": `{as_called(words)}"
     if isinstance(error, EliteNotFoundError) and run:
-        return f"; `{as_called(f'optimize --resume --run {run}')}` goes on"
+        return f"; `{as_called(f'optimize --resume --run {run}')}` continues it"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""`kfoundry mcp`: the evaluator as the tool of a coding agent."""
+"""`kfoundry mcp`: serve the evaluator as a tool for coding agents."""
 
 import contextlib
 import os
@@ -62,10 +62,10 @@ def command(
 ) -> int:
     """Serve the Model Context Protocol on standard input and output, until its client leaves.
 
-    Tools judge and sweep candidates, explain findings, search lessons, run searches, verify records
-    and export winners. A coding agent starts this command itself; docs/agents.md has the lines for
-    its configuration, and `kfoundry skills install` teaches it the work. Over HTTP a
-    caller is who shows one token, however often it connects. Needs kernel-foundry[agents].
+    Its tools judge and sweep candidates, explain findings, search lessons, run searches, verify
+    records and export winners. A coding agent starts this command itself; docs/agents.md has the
+    lines for its configuration, and `kfoundry skills install` explains the work to it. Over HTTP
+    each token is one caller, however often it connects. Needs kernel-foundry[agents].
 
     \b
     kfoundry mcp --root examples --evaluations 200

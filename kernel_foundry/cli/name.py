@@ -1,4 +1,4 @@
-"""The command as its user called it, for hints that can be copied."""
+"""The name by which the user called this command, for hints that can be copied."""
 
 import shutil
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def as_called(words: str) -> str:
-    """Return a command line: "runs best" is ".venv/bin/kfoundry runs best" for who called that."""
+    """Return a full command line, such as ".venv/bin/kfoundry runs best" for "runs best"."""
     return f"{_program()} {words}"
 
 
@@ -15,6 +15,6 @@ def _program() -> str:
     if called.name == "__main__.py":
         return f"{sys.orig_argv[0]} -m kernel_foundry.cli"
     on_path = shutil.which(called.name)
-    # A program that the shell found on its path gets to know where, not how it was called.
+    # The shell passes the full path of a program that it found on its path, not the typed name.
     is_on_path = on_path is not None and called.exists() and called.samefile(on_path)
     return called.name if is_on_path else str(called)

@@ -77,16 +77,16 @@ class StopShare(click.ParamType[float]):
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
-    help="Most evaluations of the run; at its end leading candidates are measured again, up to "
-    f"{PROMOTIONS} of them, beyond that number.  "
+    help="Most evaluations of the run. At its end up to "
+    f"{PROMOTIONS} leading candidates are measured again, which does not count.  "
     f"[default: {DEFAULT_EVALUATIONS}, unless --minutes or --usd is given]",
 )
 @click.option(
     "--minutes",
     type=ABOVE_ZERO,
-    help="Most wall-clock minutes of the run, once its task is admitted.",
+    help="Most wall-clock minutes of the run, from the admission of its task.",
 )
-@click.option("--usd", type=ABOVE_ZERO, help="Hard cap on what the models may cost.")
+@click.option("--usd", type=ABOVE_ZERO, help="Hard cap on the cost of models, in dollars.")
 @click.option(
     "--tokens",
     type=click.IntRange(min=1),
@@ -111,7 +111,7 @@ class StopShare(click.ParamType[float]):
     "--resume",
     is_flag=True,
     help="Continue --run, or the newest run, with its budget, unless options here replace it. "
-    "Give --in-flight, --build-seconds and --run-seconds again: they hold for one call.",
+    "Give --in-flight, --build-seconds and --run-seconds again: they are not stored.",
 )
 @click.option(
     "--strategy",
@@ -120,8 +120,8 @@ class StopShare(click.ParamType[float]):
     show_default=True,
     help="How parents are selected. fitness: fitter elites more often; gradient: the same, and "
     "proposals aim where earlier steps gained; sliding: as fitness, with inspirations from a finer "
-    "map; curiosity: elites whose children found a place; uniform: all elites alike; best_of_n: "
-    "no parents, only independent seeds.",
+    "map; curiosity: elites whose children entered the archive; uniform: all elites with the same "
+    "probability; best_of_n: no parents, only independent seeds.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of all random choices.")
 @click.option(
@@ -135,18 +135,18 @@ class StopShare(click.ParamType[float]):
     "--without",
     multiple=True,
     type=click.Choice(MECHANISMS),
-    help="Switch off a mechanism, to see what it does; repeatable. The run keeps it. direction "
-    "has an effect only with --strategy gradient.",
+    help="Switch off a mechanism, to see its effect; repeatable. It is stored with the run. "
+    "direction has an effect only with --strategy gradient.",
 )
 @click.option(
     "--from",
     "start_from",
     multiple=True,
     metavar="FILE|RUN",
-    help="Begin with a candidate file (.md) or the elites of another run, which are judged first "
-    "if they bind to TASK, or show the models code (.cu, .cpp, .h, .py), which is never run; "
-    "repeatable. --resume also judges those that were not judged yet. Verified kernels of earlier "
-    "runs of similar tasks come by themselves, see `experience kernels` and --without shelf.",
+    help="Start from a candidate file (.md) or the elites of another run, which are judged first "
+    "if they bind to TASK; or from code (.cu, .cpp, .h, .py), which models see and which is never "
+    "run. Repeatable. --resume judges those that are left. Verified kernels of earlier "
+    "runs of similar tasks are used anyway, see `experience kernels` and --without shelf.",
 )
 @click.option(
     "--build-seconds",
@@ -197,10 +197,10 @@ def command(
     kfoundry optimize --resume                       continues the newest run
     kfoundry optimize my_op.py --device h200,rtx4090,sycl --evaluator fleet.yaml
 
-    Several names of devices make a run for each class, which share candidates and lessons; at the
-    end each winner is judged on the other classes (docs/fleet.md).
+    With several devices there is one run for each class of devices. They share candidates and
+    lessons, and at the end each winner is judged on the other classes (docs/fleet.md).
 
-    Ctrl-C is safe: everything judged is stored. The exit code is 1 if nothing correct was found,
+    Ctrl-C is safe: all verdicts are stored. The exit code is 1 if nothing correct was found,
     and 3 if none of the models can do the task.
     """  # noqa: D301  a backspace keeps click from joining the lines
     if (task is None) == (not resume):
@@ -236,12 +236,12 @@ def command(
         return run_on_classes(loaded, arguments, targets, as_json=as_json)
     device, targets["evaluator"] = device_of(device, targets["evaluator"])
     if resume:
-        _say_what_is_ignored(device)
+        _warn_of_ignored_options(device)
     progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
     with open_foundry(**targets) as foundry:
-        with _saying_how_to_go_on(progress.on) as listener, progress:
+        with _resume_hint(progress.on) as listener, progress:
             if resume:
-                ended = foundry.resume(
+                result = foundry.resume(
                     run_name,
                     budget=budget,
                     limits=limits,
@@ -253,11 +253,11 @@ def command(
             else:
                 assert task is not None
                 loaded = read_task(task, admit_degenerate=admit_degenerate)
-                if usd is not None and _cost_nothing(foundry, models):
+                if usd is not None and _is_free(foundry, models):
                     evaluations = evaluations or (None if minutes else DEFAULT_EVALUATIONS)
                     budget = replace(budget, evaluations=evaluations)
                     print_text("recipes cost nothing: --usd sets no limit here", err=True)
-                ended = foundry.optimize(
+                result = foundry.optimize(
                     loaded,
                     language=language_of(language, device),
                     device=device,
@@ -272,10 +272,10 @@ def command(
                     start_from=start_from,
                     listener=listener,
                 )
-        return _finish(foundry, ended, as_json=as_json)
+        return _finish(foundry, result, as_json=as_json)
 
 
-def _cost_nothing(foundry: Foundry, models: tuple[str, ...]) -> bool:
+def _is_free(foundry: Foundry, models: tuple[str, ...]) -> bool:
     """Whether only the built-in recipes would be asked."""
     asked = models or foundry.ask_generator(lambda g: g.list_models())[:1]
     return set(asked) == {_RECIPES}
@@ -291,16 +291,16 @@ _KEPT: Final = {
     "start_from": "--from",
     "admit_degenerate": "--admit-degenerate",
 }
-"""Parameters that a resumed run keeps as it was begun, and their options."""
+"""Parameters that are stored with a run, which --resume cannot change, and their options."""
 
 
 def _is_given(parameter: str) -> bool:
-    """Whether a parameter stands on the command line."""
+    """Whether a parameter was given on the command line."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is ParameterSource.COMMANDLINE
 
 
-def _say_what_is_ignored(device: str) -> None:
+def _warn_of_ignored_options(device: str) -> None:
     ignored = [option for name, option in _KEPT.items() if _is_given(name)]
     if not device and "--device" in ignored:
         ignored.remove("--device")  # it was an evaluator's address
@@ -309,8 +309,8 @@ def _say_what_is_ignored(device: str) -> None:
 
 
 @contextlib.contextmanager
-def _saying_how_to_go_on(show: Listener) -> Iterator[Listener]:
-    """Yield the listener; what ends the run early is followed by the command that goes on."""
+def _resume_hint(show: Listener) -> Iterator[Listener]:
+    """Yield a listener; if the run ends early, print the command that continues it."""
     run, judged = "", False
 
     def listen(event: Event) -> None:
@@ -326,25 +326,25 @@ def _saying_how_to_go_on(show: Listener) -> Iterator[Listener]:
         # A run of which nothing was judged is not kept where a model cannot be asked.
         if run and (judged or not isinstance(error, LlmConfigurationError)):
             words = f"optimize --resume --run {run}"
-            print_text(f"run {run} is kept: `{as_called(words)}` continues it", err=True)
+            print_text(f"run {run} is stored: `{as_called(words)}` continues it", err=True)
         raise
 
 
-def _finish(foundry: Foundry, ended: RunResult, *, as_json: bool) -> int:
-    name = ended.run.spec.name
+def _finish(foundry: Foundry, result: RunResult, *, as_json: bool) -> int:
+    name = result.run.spec.name
     report = write_report(foundry, name)
-    record = write_record_beside(report, ended)
+    record = write_record_beside(report, result)
     if as_json:
         answer = {
             "run": name,
             "report": str(report),
             "record": record and str(record),
-            "best": best_object(ended.run, ended.winner) if ended.winner else None,
+            "best": best_object(result.run, result.winner) if result.winner else None,
         }
         print_json(answer)
     else:
-        show_summary(foundry, ended, report, record)
-    return 0 if ended.winner else EXIT_NOTHING_CORRECT
+        show_summary(foundry, result, report, record)
+    return 0 if result.winner else EXIT_NOTHING_CORRECT
 
 
 def _is_terminal() -> bool:

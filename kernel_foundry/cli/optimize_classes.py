@@ -27,7 +27,7 @@ _NOTHING: Final = "–"
 def run_on_classes(
     task: Task, arguments: Mapping[str, Any], targets: Mapping[str, Any], *, as_json: bool
 ) -> int:
-    """Search on several classes and show how that ended; return the exit code.
+    """Run a search on several classes and show the results; return the exit code.
 
     Args:
         task: The task.
@@ -36,25 +36,25 @@ def run_on_classes(
         as_json: Print one JSON object in place of tables.
     """
     with open_foundry(**targets) as foundry:
-        ended = foundry.optimize_classes(
+        result = foundry.optimize_classes(
             task, listener=lambda label: PlainProgress(label).on, **arguments
         )
-        reports = _write_reports(foundry, ended)
+        reports = _write_reports(foundry, result)
         if as_json:
-            print_json(_object(ended, reports))
+            print_json(_object(result, reports))
         else:
-            _show(ended, reports)
-    errors = [r.error for r in ended.runs if r.error is not None]
+            _show(result, reports)
+    errors = [r.error for r in result.runs if r.error is not None]
     if errors:
         return exit_code(errors[0])
-    has_all = all(r.result is not None and r.result.winner for r in ended.runs)
+    has_all = all(r.result is not None and r.result.winner for r in result.runs)
     return 0 if has_all else EXIT_NOTHING_CORRECT
 
 
-def _write_reports(foundry: Foundry, ended: ClassesResult) -> dict[str, str]:
+def _write_reports(foundry: Foundry, result: ClassesResult) -> dict[str, str]:
     """Write report and record of each run that ended; return the reports' paths by label."""
     reports = {}
-    for one in ended.runs:
+    for one in result.runs:
         if one.result is not None:
             report = write_report(foundry, one.run)
             write_record_beside(report, one.result)
@@ -62,22 +62,22 @@ def _write_reports(foundry: Foundry, ended: ClassesResult) -> dict[str, str]:
     return reports
 
 
-def _show(ended: ClassesResult, reports: Mapping[str, str]) -> None:
+def _show(result: ClassesResult, reports: Mapping[str, str]) -> None:
     console = PrintableConsole()
-    for one in ended.runs:
+    for one in result.runs:
         for line in _run_lines(one, reports):
             console.print(line, soft_wrap=True, highlight=False)
     labels = [
-        r.choice.label for r in ended.runs if any(c.on == r.choice.label for c in ended.cross)
+        r.choice.label for r in result.runs if any(c.on == r.choice.label for c in result.cross)
     ]
     if len(labels) < 2:
         return
     console.print("cross table: speed-up of each class's winner over the baselines of each class")
     table = plain_table("winner of", *(f"on {label}" for label in labels))
     for winner in labels:
-        table.add_row(winner, *(_cell(ended, winner, on) for on in labels))
+        table.add_row(winner, *(_cell(result, winner, on) for on in labels))
     console.print(table)
-    for cell in ended.cross:
+    for cell in result.cross:
         if cell.reason:
             line = f"winner of {cell.winner_of} on {cell.on}: {cell.reason}"
             console.print(line, soft_wrap=True, highlight=False)
@@ -98,25 +98,25 @@ def _run_lines(one: ClassRun, reports: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _cell(ended: ClassesResult, winner: str, on: str) -> Text:
-    found = next((c for c in ended.cross if (c.winner_of, c.on) == (winner, on)), None)
+def _cell(result: ClassesResult, winner: str, on: str) -> Text:
+    found = next((c for c in result.cross if (c.winner_of, c.on) == (winner, on)), None)
     if found is None:
         return Text(_NOTHING)  # another language
     if found.speedup is None:
         outcome = "not judged" if found.evaluation is None else found.evaluation.outcome.value
         return Text(outcome)
-    style = "bold green" if found is ended.fastest_on(on) else ""
+    style = "bold green" if found is result.fastest_on(on) else ""
     return Text(speedup_text(found.speedup), style)
 
 
-def _object(ended: ClassesResult, reports: Mapping[str, str]) -> dict[str, Any]:
+def _object(result: ClassesResult, reports: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "classes": [_run_object(one, reports) for one in ended.runs],
-        "cross": [_cross_object(cell) for cell in ended.cross],
+        "classes": [_run_object(one, reports) for one in result.runs],
+        "cross": [_cross_object(cell) for cell in result.cross],
         "fastest": {
             one.choice.label: best.winner_of
-            for one in ended.runs
-            if (best := ended.fastest_on(one.choice.label)) is not None
+            for one in result.runs
+            if (best := result.fastest_on(one.choice.label)) is not None
         },
     }
 

@@ -17,7 +17,7 @@ from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.services import LOCAL, SPAWN, Targets
 
 ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
-"""Seconds, minutes or money that has to be something."""
+"""Seconds, minutes or money: more than zero."""
 
 _AT = "kernel_foundry.at"
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
@@ -67,13 +67,13 @@ def _keep_address(context: click.Context, _option: click.Parameter, address: str
 
 
 def _target(context: click.Context, option: click.Parameter, given: str) -> str:
-    """The target that is said for a service, or else that of --at."""
+    """The target that was given for a service, or else that of --at."""
     at_source, address = context.meta.get(_AT, (None, ""))
     source = context.get_parameter_source(option.name or "")
-    is_said = source is ParameterSource.COMMANDLINE or (
+    is_explicit = source is ParameterSource.COMMANDLINE or (
         source is ParameterSource.ENVIRONMENT and at_source is not ParameterSource.COMMANDLINE
     )
-    if is_said or not address:
+    if is_explicit or not address:
         return given
     return str(getattr(Targets.at(address), option.name or ""))
 
@@ -81,7 +81,7 @@ def _target(context: click.Context, option: click.Parameter, given: str) -> str:
 def at_option(
     command: Callable[..., Any], kind: type[click.Option] = click.Option
 ) -> Callable[..., Any]:
-    """Add --at: one address for all services, where nothing else is said."""
+    """Add --at: one address for all services that have no option of their own."""
     return click.option(
         "--at",
         cls=kind,
@@ -91,7 +91,8 @@ def at_option(
         is_eager=True,
         expose_value=False,
         callback=_keep_address,
-        help="A gateway (`kfoundry serve gateway`), which has evaluators, archive and generator.",
+        help="A gateway (`kfoundry serve gateway`): one address for evaluators, archive and "
+        "generator.",
     )(command)
 
 
@@ -113,7 +114,7 @@ def generator_option(
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where the services are, and the archive's store.
+    """Add the options for the addresses of the services, and the archive's store.
 
     --help has them in one line, --help-services in full.
     """
@@ -174,7 +175,7 @@ def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --model: which models are asked."""
+    """Add --model: the models that propose candidates."""
     return click.option(
         "--model",
         "models",
@@ -185,32 +186,32 @@ def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or recipes (the built-in "
         "offline generator, the default when no provider key is set), or agent:claude, "
         "agent:codex or agent:COMMAND (a coding agent in a scratch folder, see docs/models.md); "
-        "repeat for several. "
-        "memory=MODEL is asked by that expert alone (fusion, memory, parallelism, compute).",
+        "repeat for several. memory=MODEL is used by that expert alone (fusion, memory, "
+        "parallelism, compute).",
     )(command)
 
 
 def _permit_agents(
     _context: click.Context, _option: click.Parameter, models: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Let a generator of this process start the agents that its user names."""
+    """Permit a generator in this process to start the agents that the user named."""
     permit(models, os.environ)
     return models
 
 
 def language_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds --language, with its help."""
+    """Return a decorator that adds --language, with `text` as its help."""
     languages = [language.value for language in Language]
     return click.option("--language", type=click.Choice(languages), help=text)
 
 
 def degenerate_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --admit-degenerate, which `read_task` takes."""
+    """Add --admit-degenerate, an argument of `read_task`."""
     return click.option(
         "--admit-degenerate",
         is_flag=True,
-        help="Judge a task that trivial answers pass, too (a constant output); every verdict then "
-        "says trust: degenerate.",
+        help="Accept a task even if a trivial answer, such as a constant output, passes it; every "
+        "verdict then has trust: degenerate.",
     )(command)
 
 
@@ -222,15 +223,15 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def open_foundry(**targets: Any) -> Foundry:
-    """Return a `Foundry` on the services that the target options name, as `Targets` has them."""
+    """Return a `Foundry` on the services of the target options, the fields of `Targets`."""
     return connect(Targets(**targets))
 
 
 def device_of(device: str, evaluator: str) -> tuple[str, str]:
-    """Return (device id, evaluator target): a --device that is an address names an evaluator.
+    """Return (device id, evaluator target): a --device that is an address selects an evaluator.
 
     "cuda:1" is a device of the evaluator, "cuda" the least busy one of the kind;
-    "gpuhost:50051" is another evaluator's address. Of a fleet, "cuda:nvidia-h200-1f0c9a7e" is a
+    "gpuhost:50051" is another evaluator's address. In a fleet, "cuda:nvidia-h200-1f0c9a7e" is a
     class, and "cuda:1@gpuhost:50051" one device.
 
     Raises:
@@ -256,17 +257,18 @@ def device_of(device: str, evaluator: str) -> tuple[str, str]:
 
 
 def language_of(named: str | None, device: str) -> Language:
-    """Return the language that was named, else that of the device, else SYCL.
+    """Return the language that was given, else the device's, else SYCL.
 
     Raises:
-        click.UsageError: the device runs another one.
+        click.UsageError: the device runs another language.
     """
     kind = device.partition(":")[0]
-    spoken = Language(kind) if kind in list(Language) else None
+    device_language = Language(kind) if kind in list(Language) else None
     if named is None:
-        return spoken or Language.SYCL
-    if spoken is not None and spoken.value != named:
+        return device_language or Language.SYCL
+    if device_language is not None and device_language.value != named:
         raise click.UsageError(
-            f"--device {device} runs {spoken.value}, not {named}: leave one of the two options out"
+            f"--device {device} runs {device_language.value}, not {named}: "
+            "leave one of the two options out"
         )
     return Language(named)

@@ -1,7 +1,6 @@
-"""The one place through which commands print: text, JSON, and exact text for pipes.
+"""How commands print: text, JSON, and exact text for pipes.
 
-Whatever is printed in another way, by click or by a traceback, goes through the printable streams
-that `main` sets up.
+Other output, of click or of a traceback, goes through the printable streams that `main` sets up.
 """
 
 import json
@@ -26,7 +25,7 @@ def print_json(value: object) -> None:
 
 
 def print_exact(text: str) -> None:
-    """Print what is meant for a file or another program, to the character."""
+    """Print text for a file or another program, exact to the character."""
     stream = exact_stream(sys.stdout)
     stream.write(text)
     stream.flush()

@@ -1,4 +1,4 @@
-"""`kfoundry runs`: list, show, best and report of what the stores remember.
+"""`kfoundry runs`: list runs, show one, its winner, and its report.
 
 The commands that watch, copy and replay a run, and show its exchanges, stand in modules of their
 own.
@@ -68,7 +68,7 @@ command.add_command(rename_command)
 def list_runs(mine: bool, as_json: bool, **targets: Any) -> int:
     """List all runs, newest first.
 
-    Evaluations are those of candidates and those at the end, where what leads is measured again.
+    The number of evaluations includes those at the end, which measure leading candidates again.
 
     \b
     kfoundry runs list
@@ -88,7 +88,7 @@ def list_runs(mine: bool, as_json: bool, **targets: Any) -> int:
 
 
 def _show_listed(console: PrintableConsole, run: Run) -> None:
-    """Lines of one run: a table with its name as a column cuts the others in narrow terminals."""
+    """Print lines, not a table: names are long, and terminals are narrow."""
     created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
     best = headline_text(run.best_speedup, run.best_speedup_interval)
     counts = f"  {run.state.value:<11} {run.evaluation_count:>5} evaluations  {best}"
@@ -104,12 +104,12 @@ def _show_listed(console: PrintableConsole, run: Run) -> None:
 @json_option
 @target_options
 def show(run: str, as_json: bool, **targets: Any) -> int:
-    """Show a run: what it was asked, how candidates ended, and its archive.
+    """Show a run: its settings, the outcomes of its candidates, and its archive.
 
-    Coverage is the share of the 64 cells that have an elite, the QD score the sum of the elites'
-    fitness. Each island searches with an emphasis of its own and has its own elites;
-    one that stagnates is given the best of another. The map shows each cell's best. What models
-    took, and how repairs ended by kind of finding, comes from the generator, where it is there.
+    Coverage is the share of the 64 cells that have an elite; the QD score is the sum of the elites'
+    fitness. Each island has its own emphasis and its own elites; if it stagnates, it receives
+    elites of another. The map shows the best candidate of each cell. Cost of models, and repairs by
+    kind of finding, are shown if the generator can be reached.
 
     \b
     kfoundry runs show softmax-1
@@ -146,7 +146,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
             }
         )
         if asked.failure:
-            print_text(f"spend and repairs are not known here: {asked.failure}", err=True)
+            print_text(f"spend and repairs are unknown: {asked.failure}", err=True)
         return 0
     console = PrintableConsole()
     about = (
@@ -178,8 +178,8 @@ def best(run: str, as_json: bool, **targets: Any) -> int:
 
     RUN defaults to the newest run in which something passed.
 
-    Into a file or a pipe goes the candidate's exact text alone, which `kfoundry evaluate` reads;
-    the verdict is shown on stderr then.
+    A file or a pipe gets only the candidate's exact text, for `kfoundry evaluate`; the verdict is
+    then shown on stderr.
 
     \b
     kfoundry runs best > winner.md

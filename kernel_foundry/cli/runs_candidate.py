@@ -24,10 +24,10 @@ _run_option = click.option(
 @json_option
 @target_options
 def candidate_command(candidate: str, run: str, as_json: bool, **targets: Any) -> int:
-    """Show the text of any evaluated CANDIDATE, also of one that failed.
+    """Show the text of any evaluated CANDIDATE, even one that failed.
 
-    CANDIDATE is the number of an evaluation, as `runs watch` shows it, or a digest or how it begins
-    (four characters or more; eight when all are digits), in any run of the store.
+    CANDIDATE is the number of an evaluation, as `runs watch` shows it, or a digest or its beginning
+    (four characters or more; eight if all are digits), in any run of the store.
 
     \b
     kfoundry runs candidate 7                        of the newest run

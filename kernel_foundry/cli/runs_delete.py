@@ -1,4 +1,4 @@
-"""`kfoundry runs delete`: runs removed for good."""
+"""`kfoundry runs delete`: delete runs permanently."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from kernel_foundry.cli.output import print_text
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @target_options
 def delete_command(runs: tuple[str, ...], **targets: Any) -> int:
-    """Remove runs for good: their evaluations, exchanges, landscapes, report and record.
+    """Delete runs permanently: their evaluations, exchanges, landscapes, report and record.
 
-    What they taught (lessons, guidance in prompts) stays. A run that a loop works on is refused.
-    The disk gets the space back with `kfoundry clean`.
+    Lessons and guidance learnt from them stay. An active run is refused. `kfoundry clean` frees the
+    disk space.
 
     \b
     kfoundry runs delete softmax-1 softmax-2

@@ -1,4 +1,4 @@
-"""`kfoundry runs exchanges`: what models were asked for a run, and what they replied."""
+"""`kfoundry runs exchanges`: the prompts of a run, and the replies of models."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -26,10 +26,10 @@ _RULE = "─" * 80
 @json_option
 @target_options
 def exchanges_command(run: str, selection: int | None, as_json: bool, **targets: Any) -> int:
-    """List what models were asked for a run; with --selection show prompts and replies.
+    """List a run's exchanges with models; with --selection show prompts and replies.
 
-    Every exchange is kept exactly as it was sent and answered. Its selection is the number of
-    the archive's assignment that it answers; `runs watch --json` has it, too.
+    Prompts and replies are stored exactly. The selection of an exchange is the number of the
+    archive's selection that it was made for; `runs watch --json` shows it, too.
 
     \b
     kfoundry runs exchanges                          of the newest run
@@ -46,7 +46,7 @@ def exchanges_command(run: str, selection: int | None, as_json: bool, **targets:
             _show(exchange)
     else:
         PrintableConsole().print(
-            _table(found) if found else f"no exchanges of {name} are known here"
+            _table(found) if found else f"this generator has no exchanges of {name}"
         )
     return 0
 

@@ -31,7 +31,7 @@ from kernel_foundry.sdk.record_of_run import record_of_run
 def record_command(
     run: str, candidate: str, out: Path | None, as_json: bool, **targets: Any
 ) -> int:
-    """Write the evidence record of a run's winner: what was judged, how, on what, and signed.
+    """Write the signed evidence record of a run's winner.
 
     `kfoundry verify` checks such a file and judges its candidate again.
 

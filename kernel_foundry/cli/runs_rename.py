@@ -1,4 +1,4 @@
-"""`kfoundry runs rename`: another name for a run."""
+"""`kfoundry runs rename`: rename a run with its files."""
 
 from contextlib import closing
 from typing import Any
@@ -17,9 +17,9 @@ from kernel_foundry.sdk.suite.store.store import SuiteStore
 @click.argument("name")
 @target_options
 def rename_command(run: str, name: str, **targets: Any) -> int:
-    """Call RUN by another NAME: its exchanges, landscapes, report and record as well.
+    """Rename RUN to NAME, with its exchanges, landscapes, report and record.
 
-    Refused while a loop works on it, and for a run of a suite, which finds its runs by name.
+    Refused while the run is active, and for runs of a suite, which finds its runs by name.
 
     \b
     kfoundry runs rename softmax-20260131-140502 softmax-best

@@ -1,4 +1,4 @@
-"""`kfoundry runs replay`: a run made again without any model, and whether it came out equal."""
+"""`kfoundry runs replay`: repeat a run without models or devices, and compare the two."""
 
 import click
 
@@ -13,7 +13,7 @@ from kernel_foundry.sdk.services import Targets
 EXIT_DIFFERENT = 1
 
 _SHOWN_CHARS = 400
-"""Of each side of a difference; candidates are long."""
+"""Characters shown of each side of a difference; candidates are long."""
 
 
 @click.command("replay")
@@ -22,19 +22,19 @@ _SHOWN_CHARS = 400
     "--into",
     default="",
     metavar="URL",
-    help="Store for the repeated run.  [default: a temporary one]",
+    help="Store for the replayed run.  [default: a temporary one]",
 )
 @store_option
 @generator_option
 @json_option
 def replay_command(run: str, into: str, store: str, generator: str, as_json: bool) -> int:
-    """Make a run again without any model and any device; it must come out equal.
+    """Repeat a run without models or devices, and check that the result is the same.
 
-    The archive selects, drops and takes in evaluations in the recorded order, the recorded
-    replies of the models become candidates again, and the verdicts are those that were measured.
-    Then both runs are compared: their export files byte for byte, their elites, statistics,
-    gradient field and spend. The first difference is shown, with exit code 1. The store must be
-    reachable from here, and the generator be the one that has the run's exchanges.
+    The archive repeats its selections and additions in the recorded order, candidates are made from
+    the recorded replies of the models, and the verdicts are the recorded ones. Then both runs are
+    compared: their export files byte for byte, their elites, statistics, gradient field and spend.
+    The first difference is shown, with exit code 1. This needs direct access to the store, and the
+    generator that has the run's exchanges.
 
     \b
     kfoundry runs replay                             the newest run
@@ -53,7 +53,7 @@ def _show(outcome: ReplayOutcome) -> None:
     difference, replayed = outcome.difference, outcome.replayed
     if difference is not None or replayed is None:
         assert difference is not None  # the one without the other does not occur
-        print_text(f"{outcome.run} came out differently at {difference.where}: {difference.what}")
+        print_text(f"{outcome.run} differs when replayed, at {difference.where}: {difference.what}")
         print_text(f"  recorded: {_clip(difference.recorded)}")
         print_text(f"  replayed: {_clip(difference.replayed)}")
         return
@@ -65,7 +65,7 @@ def _show(outcome: ReplayOutcome) -> None:
         (replayed.restarts, "restart", ""),
     ]
     print_text(
-        f"{outcome.run} came out equal: {counted(replayed.evaluations, 'evaluation')}, "
+        f"{outcome.run} is equal when replayed: {counted(replayed.evaluations, 'evaluation')}, "
         f"{counted(replayed.selections, 'selection')} of which {replayed.dropped} dropped"
     )
     for count, noun, what in counts:

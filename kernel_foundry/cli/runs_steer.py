@@ -1,4 +1,4 @@
-"""`kfoundry runs steer`: what a person asks of a run while it goes on."""
+"""`kfoundry runs steer`: steering actions on an active run."""
 
 import time
 from collections.abc import Iterable
@@ -39,30 +39,30 @@ _NEEDED: Final = {
 @json_option
 @target_options
 def steer_command(run: str, action: str | None, what: str, as_json: bool, **targets: Any) -> int:
-    """Steer a run, or show how it was steered.
+    """Steer a run, or list the steering actions so far.
 
-    It is in force from the next proposal on, also after a kill and --resume. A cell is
+    An action takes effect with the next proposal, and survives a kill and --resume. A cell is
     MEMORY,ALGORITHM,SYNCHRONIZATION, the coordinates of the archive map, 0 to 3 each.
 
     \b
-    pause           nothing new begins; its minutes stand still
-    resume          goes on after a pause or a stop
-    stop            the search ends; the winner is measured again
-    hint TEXT       shown to models in the next prompts; "" takes it back
+    pause           start nothing new; the clock of --minutes stops
+    resume          continue after a pause or a stop
+    stop            end the search; the winner is still measured again
+    hint TEXT       show models this text in the next prompts; "" removes it
     pin CELL        aim at this cell, and start from its elite
     ban CELL        neither aim at this cell nor start from it
     ban TRICK       propose nothing whose code has these words
-    release [...]   takes the pin or ban of a cell or a trick back; alone all
-    inject FILE     has an injected candidate judged, which may become a parent
+    release [...]   remove the pin or ban of a cell or a trick; without one, all
+    inject FILE     judge this candidate, which may then become a parent
 
-    A trick is a technique as code or lessons name it, such as atomicAdd; "lesson NUMBER" is what
-    that lesson of `experience list` says to do.
+    A trick is a technique, by a name that code or lessons use, such as atomicAdd; "lesson NUMBER"
+    is the advice of that lesson of `experience list`.
 
     \b
     kfoundry runs steer softmax-1 hint "keep the row in registers"
     kfoundry runs steer softmax-1 ban "sub_group_barrier"
     kfoundry runs steer softmax-1 inject mine.md
-    kfoundry runs steer softmax-1                what was asked so far
+    kfoundry runs steer softmax-1                lists the actions so far
     """  # noqa: D301  a backspace keeps click from joining the lines
     asked = _asked(SteeringAction(action), what) if action else None
     with open_foundry(**targets) as foundry:
@@ -81,7 +81,7 @@ def steer_command(run: str, action: str | None, what: str, as_json: bool, **targ
 
 
 def show_steering(console: PrintableConsole, events: Iterable[SteeringEvent]) -> None:
-    """Print what was asked of a run, a line each."""
+    """Print the steering actions of a run, one a line."""
     for event in events:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(event.steered_unix_s))
         line = f"steered {at}, after evaluation {event.evaluation_count}: "
@@ -104,12 +104,12 @@ def _asked(action: SteeringAction, what: str) -> Steering:
         case SteeringAction.INJECT:
             return steering_of(action, candidate=read_text_file(Path(what), LONGEST_CANDIDATE))
     if what:
-        raise click.UsageError(f"{action.value} takes nothing behind it")
+        raise click.UsageError(f"{action.value} takes no argument: leave {what!r} out")
     return steering_of(action)
 
 
 def _when(run: Run) -> str:
     if run.state is RunState.RUNNING:
-        return "in force from the next proposal on"
+        return "takes effect with the next proposal"
     resume = as_called(f"optimize --resume --run {run.spec.name}")
-    return f"no loop works on it: in force once `{resume}` goes on"
+    return f"the run is not active: takes effect after `{resume}`"

@@ -1,4 +1,4 @@
-"""`kfoundry runs export` and `import`: a run as one file, from store to store."""
+"""`kfoundry runs export` and `import`: copy a run from store to store as one file."""
 
 from pathlib import Path
 
@@ -23,10 +23,10 @@ from kernel_foundry.sdk.local.archive import export_run, import_run
 def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
     """Write a run to one file: its task and settings, and all its evaluations in order.
 
-    The file is gzipped JSON Lines and holds all that the store knows of the run, so that another
-    store can take it in with `runs import`, go on with it, or only look. A run that still
-    goes on is written as it stands. The store must be reachable from here: for one behind an
-    archive service run this where the service runs.
+    The file is gzipped JSON Lines and holds everything that the store has of the run. Another store
+    can read it with `runs import`, and continue the run. An active run is written in its present
+    state. This needs direct access to the store: for one behind an archive service, run it on the
+    service's host.
 
     \b
     kfoundry runs export softmax-1 --out softmax-1.run.gz
@@ -48,15 +48,16 @@ def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
 @store_option
 @json_option
 def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
-    """Take a run from FILE, which `runs export` wrote, into the store: all of it or nothing.
+    """Copy a run from FILE, written by `runs export`, into the store: all of it or nothing.
 
-    Everything is checked before anything is written. A run that is there already and equal is left
-    as it is; one that differs is refused, and --as gives the new one another name.
+    Everything is checked before anything is written. If the store has an equal run of that name,
+    nothing changes; if it has a different one, the import is refused: --as gives the new run
+    another name.
 
     \b
     kfoundry runs import softmax-1.run.gz
     kfoundry runs import softmax-1.run.gz --as softmax-again
-    kfoundry optimize --resume --run softmax-1       goes on with it
+    kfoundry optimize --resume --run softmax-1       continues it
     """  # noqa: D301  a backspace keeps click from joining the lines
     copied = import_run(store, file, name=name)
     if as_json:

@@ -1,4 +1,4 @@
-"""`kfoundry runs watch`: a run's evaluations as they come."""
+"""`kfoundry runs watch`: show a run's evaluations as they are archived."""
 
 from contextlib import aclosing
 from typing import Any
@@ -30,10 +30,10 @@ from kernel_foundry.sdk.verdict_text import verdict_text
 )
 @target_options
 def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
-    """Show a run's evaluations as they come, until the run ends.
+    """Show a run's evaluations as they are archived, until the run ends.
 
-    Whichever process added it: a search that runs elsewhere on the same store is seen too. Each
-    line begins with its sequence number; after a cut, give the last one to --after. With --json
+    The search may run in any process on the same store. Each line begins with its sequence number;
+    after an interruption, pass the last one to --after. With --json
     each event is one JSON object on a line of its own; the last one has the run's "state".
 
     \b
@@ -55,7 +55,7 @@ def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
             foundry.ask_archive(follow)
         except (KernelFoundryError, KeyboardInterrupt):
             if last > after:
-                print_text(f"to go on: {as_called(f'runs watch {run} --after {last}')}", err=True)
+                print_text(f"continue: {as_called(f'runs watch {run} --after {last}')}", err=True)
             raise
     return 0
 

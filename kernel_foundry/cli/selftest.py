@@ -1,4 +1,4 @@
-"""`kfoundry selftest`: the system tried on itself."""
+"""`kfoundry selftest`: test device, clock, sandbox and verdicts."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from kernel_foundry.sdk.selftest.case_folder import own_cases, read_cases
 @click.option(
     "--cheats",
     is_flag=True,
-    help="Also judge the project's cheats and their honest look-alikes.",
+    help="Also judge the project's known cheats, and honest kernels that resemble them.",
 )
 @click.option(
     "--cases",
@@ -39,18 +39,18 @@ from kernel_foundry.sdk.selftest.case_folder import own_cases, read_cases
 @json_option
 @target_options
 def command(cheats: bool, folder: Path | None, device: str, as_json: bool, **targets: Any) -> int:
-    """Try what must work and what must not: device, clock, sandbox; with --cheats the verdict.
+    """Test device, clock and sandbox; with --cheats also the verdicts.
 
-    By default every device kind of the evaluator is tried. A folder of cases has task files,
-    candidates NAME.md and an expected.json that says for each NAME which outcomes are right:
-    docs/selftest.md tells more. CUDA cases without a GPU are judged where their build decides.
+    By default one device of every kind is tested. A folder of cases has task files, candidates
+    NAME.md and an expected.json with the expected outcomes of each NAME (docs/selftest.md). Without
+    a GPU, CUDA cases are only built; those that the build does not decide are not run.
 
     \b
     kfoundry selftest
     kfoundry selftest --cheats
     kfoundry selftest --cases my_cases --device sycl:0 --json
 
-    Exit code 0 when all is well, 1 when something is not, 3 without a device.
+    Exit code 0 if everything is as expected, 1 if not, 3 without a device.
     """  # noqa: D301  a backspace keeps click from joining the lines
     device, targets["evaluator"] = device_of(device, targets["evaluator"])
     cases = read_cases(folder) if folder else own_cases() if cheats else ()

@@ -12,7 +12,7 @@ from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
 
 
 class CaseProgress:
-    """Shows results as they come, while it is entered."""
+    """Shows results as they arrive, while it is entered."""
 
     def __init__(self, *, total: int) -> None:
         self._total = total

@@ -1,4 +1,4 @@
-"""How a self-test is shown: its `--json` object, and tables for people."""
+"""Output of a self-test: its `--json` object, and tables for people."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _STYLE = {
 
 
 _CROWD = 12
-"""More probes of one area than people read one by one."""
+"""Passed probes of one area from which on they are summarised in one line."""
 
 
 def selftest_object(found: SelfTest) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _shortened(probes: tuple[Probe, ...]) -> list[Probe]:
             shown += members
             continue
         shown += [probe for probe in members if not probe.passed]
-        detail = f"{len(passed)} of {len(members)} attempts ended as they must; --json tells each"
+        detail = f"{len(passed)} of {len(members)} attempts ended as expected; --json lists each"
         shown.append(Probe(name=f"{area}.*", passed=True, detail=detail))
     return shown
 

@@ -43,11 +43,11 @@ class _ServeCommand(click.Command):
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def command(service: str, listen: str, options: tuple[str, ...]) -> int:
-    """Run SERVICE until SIGTERM or Ctrl-C, then stop gracefully.
+    """Run a service until SIGTERM or Ctrl-C, then stop gracefully.
 
     OPTIONS go to the service; `kfoundry serve evaluator --help` lists them. `all` takes --listen
-    alone; set variables such as KERNEL_FOUNDRY_TLS_CERT for all three (docs/access.md). Health and
-    reflection are on, so grpcurl and other tools can look around. An address that other machines
+    alone; set variables such as KERNEL_FOUNDRY_TLS_CERT for all three (docs/access.md). Health
+    checks and reflection are on, for grpcurl and other tools. An address that other machines
     reach needs TLS and tokens, or --insecure: docs/access.md.
 
     \b

@@ -1,4 +1,4 @@
-"""`kfoundry skills`: teach coding agents to write tasks and to make kernels faster."""
+"""`kfoundry skills`: install skills for coding agents."""
 
 from pathlib import Path
 from typing import Final

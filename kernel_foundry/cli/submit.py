@@ -1,4 +1,4 @@
-"""`kfoundry submit`: a command that goes on without this terminal."""
+"""`kfoundry submit`: run a command in the background, independent of this terminal."""
 
 from typing import Final
 
@@ -17,16 +17,19 @@ _LONG: Final = ("bench", "capture", "evaluate", "optimize", "suite", "sweep")
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
-    "--priority", type=click.IntRange(0, 9), default=0, help="Among jobs that wait; 9 is first."
+    "--priority",
+    type=click.IntRange(0, 9),
+    default=0,
+    help="Priority among waiting jobs; 9 is the highest.",
 )
 @click.argument("name", metavar="COMMAND", type=click.Choice(_LONG))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(priority: int, name: str, arguments: tuple[str, ...]) -> int:
     """Start COMMAND with its arguments, print its job's id, and return at once.
 
-    It goes on when this terminal is closed, on this machine, with the environment of now. `kfoundry
-    jobs` lists, watches, cancels and deletes jobs. With KERNEL_FOUNDRY_JOBS_AT_ONCE=N at most N run
-    at once, and the others wait for their turn.
+    It runs on this machine, with the present environment, even after this terminal is closed.
+    `kfoundry jobs` lists, watches, cancels and deletes jobs. With KERNEL_FOUNDRY_JOBS_AT_ONCE=N at
+    most N run at once, and the others wait for their turn.
 
     \b
     kfoundry submit optimize my_op.py --minutes 60 --evaluator fleet.yaml

@@ -1,4 +1,4 @@
-"""`kfoundry suite`: many tasks as one job, and the field's numbers of it."""
+"""`kfoundry suite`: optimise many tasks as one job, and report the results."""
 
 import click
 

@@ -31,11 +31,12 @@ _STYLES = {
 def compare_command(before: str, after: str, as_json: bool, **targets: Any) -> int:
     """Compare two suites of the same tasks: what changed, and whether it is more than noise.
 
-    A task's figure is its speed-up over the fastest baseline in AFTER over that in BEFORE. With one
-    run of a task on each side its interval holds the noise of measuring alone, and another search
-    may end elsewhere: --repeats of `suite run` tells. Figures over all tasks resample tasks.
+    The ratio of a task is its speed-up over the fastest baseline in AFTER divided by that in
+    BEFORE. With one run of a task on each side, its interval covers only the noise of measuring;
+    another search may find another kernel. Use --repeats of `suite run` to cover that, too.
+    Intervals over all tasks resample tasks.
 
-    Each may also be the --out folder of `suite judge`: their kernels and ours.
+    BEFORE and AFTER may also be --out folders of `suite judge`.
 
     \b
     kfoundry suite compare monday tuesday

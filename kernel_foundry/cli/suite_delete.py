@@ -1,4 +1,4 @@
-"""`kfoundry suite delete`: suites removed for good."""
+"""`kfoundry suite delete`: delete suites permanently."""
 
 import shutil
 from contextlib import closing
@@ -21,10 +21,10 @@ from kernel_foundry.sdk.suite.suite import Suite
 @click.option("--keep-runs", is_flag=True, help="Leave the runs themselves in the archive.")
 @target_options
 def delete_command(names: tuple[str, ...], keep_runs: bool, **targets: Any) -> int:
-    """Remove suites for good, with all of their runs.
+    """Delete suites permanently, with all of their runs.
 
-    What they taught (lessons, guidance in prompts) stays. A suite that a process works on is
-    refused. The disk gets the space back with `kfoundry clean`.
+    Lessons and guidance learnt from them stay. An active suite is refused. `kfoundry clean` frees
+    the disk space.
 
     \b
     kfoundry suite delete monday tuesday

@@ -1,4 +1,4 @@
-"""`kfoundry suite export`: the results of a suite as files, and the evidence behind them."""
+"""`kfoundry suite export`: the results of a suite as files, with evidence records."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`kfoundry suite judge`: published kernels on a folder of tasks, in the field's numbers."""
+"""`kfoundry suite judge`: judge published kernels on a folder of tasks."""
 
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -55,12 +55,12 @@ def judge_command(
 ) -> int:
     """Judge published KERNELS of others on TASKS, a folder of task files.
 
-    KERNELS is a folder of .py and .json files, called like their task or by KernelBench's numbers,
+    KERNELS is a folder of .py and .json files, named like their task or by KernelBench's numbers,
     or JSON Lines with level_id, task_id and custom_code. A task without a kernel counts as not
     solved. Each verdict has trust foreign (docs/foreign.md). Exit code 0 when all passed, else 1.
 
-    With --out each verdict is kept in verdicts.jsonl as soon as it is there, so the same command
-    goes on after a kill. Remove that file to judge all of them anew.
+    With --out each verdict is written to verdicts.jsonl at once, so the same command continues
+    after a kill. Remove that file to judge all kernels again.
 
     \b
     kfoundry suite judge level1 their_kernels --out theirs

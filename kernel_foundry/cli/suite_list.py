@@ -1,4 +1,4 @@
-"""`kfoundry suite list`: the suites of this machine and how far each is."""
+"""`kfoundry suite list`: the suites of this machine and the progress of each."""
 
 import time
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Progress of a suite on stderr: a live table on a terminal, a line for each run else."""
+"""Progress of a suite on stderr: a live table on a terminal, else a line for each run."""
 
 import time
 from collections import deque
@@ -29,7 +29,7 @@ _ENDED_SHOWN: Final = 12
 
 
 class _SoFar:
-    """What is known of each run: its best kernel, what it has used and what it may use."""
+    """The progress of each run: its best kernel, what it has used, and its budget."""
 
     def __init__(self) -> None:
         self._best: dict[int, Elite] = {}
@@ -37,7 +37,7 @@ class _SoFar:
         self._budgets: dict[int, Budget] = {}
 
     def hear(self, event: SuiteRunEvent) -> None:
-        """Note what one event says."""
+        """Record one event."""
         number, heard = event.entry.number, event.event
         if isinstance(heard, AdmissionEvent):
             self._budgets[number] = heard.budget
@@ -64,7 +64,7 @@ class _SoFar:
         return entry.progress.cost_usd if entry.has_ended else self._used_by(entry).cost_usd
 
     def left_text(self, entry: SuiteEntry) -> str:
-        """Return how long a run goes on, as "2:05 left"; "" where nothing tells."""
+        """Return the time that a run has left, as "2:05 left"; "" if unknown."""
         return time_left(self._budgets.get(entry.number, Budget()), self._used_by(entry))
 
     def _used_by(self, entry: SuiteEntry) -> BudgetUse:
@@ -84,7 +84,7 @@ class PlainSuite:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def on(self, event: SuiteEvent) -> None:
         """Print one event."""
@@ -142,7 +142,7 @@ class LiveSuite:
         self._live.stop()
 
     def on(self, event: SuiteEvent) -> None:
-        """Note one event; the table is drawn by its own clock."""
+        """Record one event; the table refreshes itself."""
         if isinstance(event, SuiteRunEvent):
             self._so_far.hear(event)
         elif isinstance(event, WaitEvent):
@@ -156,7 +156,7 @@ class LiveSuite:
                 self._begun_s.setdefault(event.entry.number, self._clock())
 
     def table(self) -> Table:
-        """Return what is shown now."""
+        """Return the table of the present state."""
         begun = [e for e in self._suite.entries if e.number in self._begun_s]
         head = head_text(
             self._suite,
@@ -229,7 +229,7 @@ def head_text(suite: Suite, *, used_seconds: float | None = None, begun_usd: flo
 
 
 def estimate_text(found: SuiteEstimate) -> str:
-    """Return an estimate for people, and what it rests on."""
+    """Return an estimate as text, and which runs it is derived from."""
     pace = found.pace
     if pace.runs:
         basis = (

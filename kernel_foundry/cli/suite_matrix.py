@@ -1,4 +1,4 @@
-"""`kfoundry suite matrix`: winners of one device on the others; or suites side by side."""
+"""`kfoundry suite matrix`: judge winners on other devices; or show suites side by side."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -59,12 +59,12 @@ def matrix_command(
     kfoundry suite matrix h200 a100 --evaluator gpu1:50051,gpu2:50051
 
     Rows are devices that kernels were tuned on, columns those that they ran on. Each winner is
-    judged there as it is and after a sweep of its TUNE parameters, with baselines timed beside it.
+    judged there as it is and after a sweep of its TUNE parameters, in alternation with baselines.
     "Own kernels over these" is the speed-up of the kernels that were tuned on the column's device
-    over the row's. CUDA and SYCL kernels cannot be crossed: each runs on its own devices alone.
+    over the row's. CUDA and SYCL kernels cannot be exchanged: each runs only on its own devices.
 
-    Verdicts are kept, so the same command goes on after Ctrl-C or a kill, and with more devices or
-    suites later. Exit code 0 when every winner was judged everywhere, else 1.
+    Verdicts are stored, so the same command continues after Ctrl-C or a kill, and later with more
+    devices or suites. Exit code 0 if every winner was judged everywhere, else 1.
     """  # noqa: D301  a backspace keeps click from joining the lines
     if is_side_by_side:
         suites = open_results(names, **targets)
@@ -77,7 +77,7 @@ def matrix_command(
     try:
         found = _crossed(names, **targets)
     except KeyboardInterrupt:
-        print_text("verdicts are kept: the same command goes on", err=True)
+        print_text("verdicts are stored: the same command continues", err=True)
         raise
     if as_json:
         print_json(matrix_object(found))
@@ -88,7 +88,7 @@ def matrix_command(
 
 
 def _crossed(names: tuple[str, ...], **targets: Any) -> SuiteMatrix:
-    """Judge what is not judged yet; each suite is this process's alone meanwhile."""
+    """Judge what is left; the suites are locked for other processes meanwhile."""
     with ExitStack() as held:
         store = held.enter_context(closing(SuiteStore(suites_path())))
         suites = {suite.plan.name: suite for suite in map(store.find, names)}
@@ -119,7 +119,7 @@ def _verdict_text(verdict: Evaluation | None) -> str:
 
 
 def show_matrix(found: SuiteMatrix) -> None:
-    """Print the table, and below it what it does not show."""
+    """Print the table, and below it notes on what it leaves out."""
     titles = _titles(found)
     table = plain_table(whole("tuned on"), "kernels", whole(""), *numbers(*titles.values()))
     for row in found.rows:
@@ -142,20 +142,20 @@ def show_matrix(found: SuiteMatrix) -> None:
 
 
 def _titles(found: SuiteMatrix) -> dict[str, str]:
-    """What each class is called: its model, or its own name where others have the same model."""
+    """The title of each class: its model, or its own name if others have the same model."""
     counts = Counter(device.title for device in found.devices)
     return {d.name: d.title if counts[d.title] == 1 else d.name for d in found.devices}
 
 
 def _nothing(cell: MatrixCell, tuned_on: str) -> str:
-    """Why a cell has no figures."""
+    """Why a cell is empty."""
     if cell.reason:
         return "other language"
     return "tuned here" if cell.device == tuned_on else "not judged"
 
 
 def _notes(found: SuiteMatrix, titles: Mapping[str, str]) -> list[str]:
-    """What the table does not show, and why."""
+    """What the table leaves out, and why."""
     languages = sorted({device.language.value for device in found.devices})
     lines = []
     if found.other_languages or len(languages) > 1:
@@ -179,7 +179,7 @@ def _notes(found: SuiteMatrix, titles: Mapping[str, str]) -> list[str]:
     for (device, reason), count in reasons.items():
         lines.append(f"{counted(count, 'winner')} not judged on {device}: {reason}")
     if reasons:
-        lines.append("not counted there; the same command goes on with them")
+        lines.append("not counted there; the same command judges them")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""`kfoundry suite run`: make the runs of a suite, go on with one, or say what it would take."""
+"""`kfoundry suite run`: run a suite, continue one, or estimate its cost and time."""
 
 import sys
 from collections.abc import Mapping
@@ -52,11 +52,11 @@ from kernel_foundry.sdk.suite.tables import suite_object
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with --name, or the newest suite. It keeps its plan; of the options only the "
-    "--total-… have an effect: they replace its budget.",
+    help="Continue --name, or the newest suite, with its plan. Only the options --total-… have an "
+    "effect: they replace its budget.",
 )
-@click.option("--retry", is_flag=True, help="With --resume: also what was refused or failed.")
-@click.option("--estimate", is_flag=True, help="Say what it takes, and begin nothing.")
+@click.option("--retry", is_flag=True, help="With --resume: retry refused and failed runs.")
+@click.option("--estimate", is_flag=True, help="Show the expected cost and time; start nothing.")
 @click.option(
     "--device",
     "devices",
@@ -78,10 +78,10 @@ from kernel_foundry.sdk.suite.tables import suite_object
 @click.option("--total-usd", type=ABOVE_ZERO, help="Most that the models of all runs may cost.")
 @click.option("--total-tokens", type=click.IntRange(min=1), help="Most tokens of all runs.")
 @click.option("--total-hours", type=ABOVE_ZERO, help="Most hours of the suite.")
-@click.option("--stop-at", type=StopShare(), metavar="SHARE|never", help="As of `optimize`.")
+@click.option("--stop-at", type=StopShare(), metavar="SHARE|never", help="As for `optimize`.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Runs of each task.  [default: 1]")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat.  [default: 0]")
-@click.option("--strategy", type=click.Choice(STRATEGY_NAMES), help="As of `optimize`.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the first.  [default: 0]")
+@click.option("--strategy", type=click.Choice(STRATEGY_NAMES), help="As for `optimize`.")
 @click.option(
     "--without",
     multiple=True,
@@ -93,9 +93,9 @@ from kernel_foundry.sdk.suite.tables import suite_object
     "start_from",
     multiple=True,
     metavar="FOLDER|FILE|SUITE",
-    help="Begin each task with the folder's files called like it (TASK.md, TASK.cu, TASK.json, "
-    "TASK/…), with its kernel in a file that `suite judge` takes (.json, .jsonl), or with its "
-    "winners in another suite, as `optimize --from` does; repeatable.",
+    help="Start each task from the files in FOLDER that have its name (TASK.md, TASK.cu, "
+    "TASK.json, TASK/…), from its kernel in a file that `suite judge` takes (.json, .jsonl), or "
+    "from its winners in another suite, as `optimize --from` does; repeatable.",
 )
 @click.option(
     "--requests-per-minute", type=click.IntRange(min=1), help="Most requests of each run to models."
@@ -120,11 +120,11 @@ def run_command(
 
     Keys of a plan: tasks, devices, language, models, each and whole (budgets of a run and of all),
     repeats, seed and more (docs/suites.md). Options here replace them. A run gets an equal share
-    of what is left of the total; what one does not use, later ones get.
+    of what is left of the total; later runs get what earlier ones did not use.
 
-    Ctrl-C and kills are safe: --resume goes on, and nothing is judged twice. Tasks that trivial
-    answers pass are judged too and reported apart. The exit code is 1 if a run was refused, failed
-    or is left for want of budget.
+    Ctrl-C and kills are safe: --resume continues, and nothing is judged twice. Tasks that trivial
+    answers pass are judged, too, and reported separately. The exit code is 1 if a run was refused,
+    failed or had no budget left.
     """  # noqa: D301  a backspace keeps click from joining the lines
     if (source is None) == (not resume):
         raise click.UsageError("give SOURCE, or --resume to go on with a suite")
@@ -153,7 +153,7 @@ def run_command(
 
 
 def _settings(given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Options as `read_plan` takes them; models of the environment stand behind the plan's."""
+    """Options as arguments of `read_plan`; models of the environment yield to the plan's."""
     values = dict(given)
     each = {key: values.pop(key) for key in ("evaluations", "minutes", "usd", "tokens")}
     of_source = click.get_current_context().get_parameter_source("models")
@@ -186,7 +186,8 @@ def _make(foundry: Foundry, suites: SuiteStore, suite: Suite, *, as_json: bool) 
             foundry.with_services(lambda services: run_suite(services, suites, suite, progress.on))
     except (KernelFoundryError, KeyboardInterrupt):
         words = f"suite run --resume --name {suite.plan.name}"
-        print_text(f"suite {suite.plan.name} is kept: `{as_called(words)}` goes on", err=True)
+        command = as_called(words)
+        print_text(f"suite {suite.plan.name} is stored: `{command}` continues it", err=True)
         raise
 
 
@@ -210,19 +211,19 @@ def _finish(foundry: Foundry, suite: Suite, *, as_json: bool) -> int:
         print_json(suite_object(suite, results))
     else:
         show_numbers(PrintableConsole(), summary_of(results))
-        _say_what_is_left(suite)
+        _print_unfinished(suite)
     return 0 if suite.count(EntryState.FINISHED) == len(suite.entries) else EXIT_NOTHING_CORRECT
 
 
-def _say_what_is_left(suite: Suite) -> None:
+def _print_unfinished(suite: Suite) -> None:
     name = suite.plan.name
     begun = [e.progress.device for e in suite.entries if e.state is EntryState.BEGUN]
     if begun:
         devices = ", ".join(dict.fromkeys(begun))
-        print_text(f"begun on {devices}, which is not here now: {counted(len(begun), 'run')}")
+        print_text(f"begun on {devices}, which is not available: {counted(len(begun), 'run')}")
     if suite.count(EntryState.WAITING):
         more = as_called(f"suite run --resume --name {name} --total-usd …")
         print_text(f"the suite's budget is used up: `{more}` gives it more")
     if suite.count(EntryState.REFUSED) + suite.count(EntryState.FAILED):
         again = as_called(f"suite run --resume --retry --name {name}")
-        print_text(f"`{again}` tries again what was refused or failed, as `suite show` says")
+        print_text(f"`{again}` retries refused and failed runs; `suite show` has the reasons")

@@ -1,4 +1,4 @@
-"""`kfoundry suite show` and `report`: the field's numbers of a suite."""
+"""`kfoundry suite show` and `report`: the results of a suite."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -67,12 +67,13 @@ def open_results(
 @json_option
 @target_options
 def show_command(name: str, as_json: bool, **targets: Any) -> int:
-    """Show a suite in the field's numbers, and each of its runs.
+    """Show a suite's results (fast_p, means and more), and each of its runs.
 
     NAME may also be the --out folder of `suite judge`.
 
-    fast_p is KernelBench's: the share of all tasks that are correct and more than p times faster.
-    win@p is the same share of all workloads, shown where tasks have several. Geometric mean and
+    fast_p is KernelBench's: the share of all tasks that are solved by a correct kernel that is more
+    than p times faster. win@p is the same share of all workloads, shown if tasks have
+    several. Geometric mean and
     median are over solved tasks. Intervals of 95 % are over tasks. Tasks that a trivial answer
     passes are not counted; those that were refused or failed count as not solved.
 

@@ -1,4 +1,4 @@
-"""The end of a run in the terminal: result table, archive map, how it was measured."""
+"""The summary of a run in the terminal: result table, archive map, how it was measured."""
 
 from pathlib import Path
 from typing import Final
@@ -35,75 +35,75 @@ from kernel_foundry.sdk.verdict_text import (
 CAUSES: Final = {
     StopCause.EVALUATIONS: "its evaluations are used up",
     StopCause.MINUTES: "its time is used up",
-    StopCause.COST: "its cap on dollars or tokens is used up",
-    StopCause.TRAFFIC_BOUND: "the winner is near enough to the traffic bound",
-    StopCause.EXHAUSTED: "no proposal was new any more",
-    StopCause.STOPPED: "it was stopped: `runs steer RUN resume` takes that back",
+    StopCause.COST: "its dollars or tokens are used up",
+    StopCause.TRAFFIC_BOUND: "the best kernel reached the traffic bound (--stop-at)",
+    StopCause.EXHAUSTED: "all further proposals were repetitions",
+    StopCause.STOPPED: "it was stopped: `runs steer RUN resume` undoes that",
     StopCause.INTERRUPTED: "interrupted",
 }
-"""Why a run ended, for people."""
+"""Why a run ended, as shown to users."""
 
 
 _MAP: Final = (
-    "archive map: each cell's elite by what ranks it, the speed-up that is sure over the baselines "
-    "of the run's beginning\nlevels 0 to 3: m memory (0 scalar access, 3 tiles and registers), "
+    "archive map: speed-up of each cell's elite over the run's yardstick, at the upper end of its "
+    "time's interval\nlevels 0 to 3: m memory (0 scalar access, 3 tiles and registers), "
     "a algorithm (0 direct, 3 blocked or matrix units), s synchronization (0 none, 3 global)"
 )
 
 
-def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path | None) -> None:
-    """Print how a run ended, its winner, the archive map and where report and record lie."""
+def show_summary(foundry: Foundry, result: RunResult, report: Path, record: Path | None) -> None:
+    """Print why a run ended, its winner, the archive map and the paths of report and record."""
     console = PrintableConsole()
-    name = ended.run.spec.name
+    name = result.run.spec.name
     elites = foundry.ask_archive(lambda a: a.elites(name))
     stats = foundry.ask_archive(lambda a: a.stats(name))
-    console.rule(f"{name}: ended, {CAUSES[ended.cause]}")
-    if ended.winner is None:
+    console.rule(f"{name}: ended, {CAUSES[result.cause]}")
+    if result.winner is None:
         console.print("nothing correct was found", style="bold red")
         watch = as_called(f"runs watch {name}")
         line = f"how each candidate ended: {watch}, and the report"
         console.print(line, soft_wrap=True, highlight=False)
     else:
-        _show_winner(console, ended.winner.evaluation)
+        _show_winner(console, result.winner.evaluation)
     console.print(_counts_text(stats))
-    console.print(_spent_text(ended.spent), highlight=False)
+    console.print(_spent_text(result.spent), highlight=False)
     show_archive_map(console, elites)
     asked = ask_account(foundry, name)
     show_account(console, asked)
     use = mechanism_use(
-        asked.account, stats, sweeps=ended.spent.sweeps, promotions=ended.spent.promotions
+        asked.account, stats, sweeps=result.spent.sweeps, promotions=result.spent.promotions
     )
     if use:
-        console.print(f"how often each mechanism acted: {mechanism_text(use)}", highlight=False)
-    if ended.winner is not None:
-        _show_method(console, ended.winner.evaluation)
+        console.print(f"mechanisms, by number of uses: {mechanism_text(use)}", highlight=False)
+    if result.winner is not None:
+        _show_method(console, result.winner.evaluation)
     show_sweeps(console, name)
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
     if record is not None:
         verify = as_called("verify RECORD")
         text = f"record of the winner: {record} ({verify} checks it)"
         console.print(text, soft_wrap=True, highlight=False)
-    if ended.winner is not None:
-        for what, command in _next_steps(ended, ended.winner.evaluation):
+    if result.winner is not None:
+        for what, command in _next_steps(result, result.winner.evaluation):
             console.print(f"{what}: {as_called(command)}", soft_wrap=True, highlight=False)
 
 
-def _next_steps(ended: RunResult, winner: Evaluation) -> list[tuple[str, str]]:
-    name = ended.run.spec.name
-    steps = [("its code and whole verdict", f"runs best {name}")]
+def _next_steps(result: RunResult, winner: Evaluation) -> list[tuple[str, str]]:
+    name = result.run.spec.name
+    steps = [("its code and full verdict", f"runs best {name}")]
     if (winner.speedup or 0.0) > 1.0:
         steps.append(("a file for your own program", f"export {name}"))
     more = {
-        StopCause.EVALUATIONS: f"--evaluations {2 * ended.spent.evaluations}",
+        StopCause.EVALUATIONS: f"--evaluations {2 * result.spent.evaluations}",
         StopCause.MINUTES: "--minutes 10",
     }
-    if ended.cause in more:
-        steps.append(("to go on", f"optimize --resume --run {name} {more[ended.cause]}"))
+    if result.cause in more:
+        steps.append(("to continue", f"optimize --resume --run {name} {more[result.cause]}"))
     return steps
 
 
 def _spent_text(spent: BudgetUse) -> str:
-    """What counts against the budget, which is not the number of evaluations."""
+    """The evaluations that count against the budget: verdicts, and those of sweeps."""
     text = f"evaluations that count against its budget: {spent.evaluations}"
     if not spent.sweep_evaluations:
         return text
@@ -128,7 +128,7 @@ def _counts_text(stats: ArchiveStats) -> str:
 
 
 def show_sweeps(console: PrintableConsole, run: str) -> None:
-    """Print where the landscapes of the run's sweeps lie; nothing where there are none."""
+    """Print the folder of the landscapes of the run's sweeps, if there are any."""
     files = kept_sweeps(run)
     if files:
         line = f"landscapes of sweeps (T4 files: {len(files)}): {files[0].parent}"
@@ -149,7 +149,7 @@ def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
 
 
 def show_archive_map(console: PrintableConsole, elites: tuple[Elite, ...]) -> None:
-    """Print the grid: one block for each synchronization level in use, what ranks in the cells."""
+    """Print the grid: a block for each synchronization level in use, ranked speed-ups as cells."""
     if not elites:
         return
     cells = {e.measures.cell: e for e in elites}

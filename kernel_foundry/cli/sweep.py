@@ -77,7 +77,7 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Try the configurations of CANDIDATE (its TUNE under WHERE) on TASK.
+    """Try all configurations of CANDIDATE (its TUNE under WHERE) on TASK.
 
     Each is built, verified against the reference and raced against the best one; the best is then
     judged as `evaluate` does. Exit code 0 when that one passes, 1 when none does.
@@ -126,7 +126,7 @@ def _judge(
 
 
 class SweepProgress:
-    """Configurations done and the best time so far, on stderr; one line at the end of a pipe."""
+    """Configurations done and the best time so far, on stderr; on a pipe one line at the end."""
 
     def __init__(self, console: PrintableConsole) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""Tables as commands print them: no lines between cells. The console cuts nothing short."""
+"""Tables of commands: no lines between cells. The console never truncates a cell."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ def plain_table(*columns: Column | str, **options: Any) -> Table:
 
 
 def numbers(*headings: str) -> list[Column]:
-    """Return columns of figures, which stand at the right."""
+    """Return right-aligned columns for numbers."""
     return [Column(heading, justify="right") for heading in headings]
 
 
 def whole(heading: str) -> Column:
-    """Return a column whose texts stay in one line where the terminal is wide enough."""
+    """Return a column whose texts are not folded if the terminal is wide enough."""
     return Column(heading, no_wrap=True)

@@ -73,7 +73,7 @@ def kernel_times_lines(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def _name(workload: str) -> str:
-    """A workload's name, a size on each line where it has several."""
+    """A workload's name, with one size on each line."""
     return workload.replace(",", ",\n")
 
 

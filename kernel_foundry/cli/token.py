@@ -1,4 +1,4 @@
-"""`kfoundry token`: who may call the services of this machine."""
+"""`kfoundry token`: the access tokens for the services of this machine."""
 
 import datetime
 from contextlib import closing
@@ -34,7 +34,7 @@ _usage_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Make, list and revoke the tokens by which a service knows its callers.
+    """Create, list and revoke the tokens by which services identify their callers.
 
     \b
     kfoundry token create ada --role run
@@ -82,12 +82,12 @@ def create(
     priority: int,
     tokens: Path,
 ) -> int:
-    """Make a token for NAME and print it, alone on standard output.
+    """Create a token for NAME and print it, alone on standard output.
 
-    It is shown once; only its hash is kept. Its id, its end and the file are said on standard
+    It is shown once; only its hash is stored. Its id, expiry and file are printed on standard
     error.
 
-    Quotas are of NAME on each host, whichever of its tokens is used: see docs/access.md.
+    Quotas apply to NAME on each host, over all of its tokens: see docs/access.md.
 
     \b
     kfoundry token create ada --role run --days 30
@@ -118,9 +118,9 @@ def create(
 @_file_option
 @_usage_option
 def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
-    """Show the tokens: id, whose, role, until when, and quotas with what is used of them here.
+    """List the tokens: id, user, role, expiry, and quotas with their usage on this host.
 
-    The tokens themselves are not kept.
+    The tokens themselves are not stored.
 
     \b
     kfoundry token list
@@ -159,7 +159,7 @@ def list_command(as_json: bool, tokens: Path, usage: Path | None) -> int:
 @click.argument("token_id", metavar="ID")
 @_file_option
 def revoke(token_id: str, tokens: Path) -> int:
-    """End a token now: services read the file at the next call.
+    """Revoke a token now: services read the file again at their next call.
 
     \b
     kfoundry token revoke 1f0c9a7e
@@ -174,7 +174,7 @@ def revoke(token_id: str, tokens: Path) -> int:
 @_file_option
 @_usage_option
 def reset(name: str, tokens: Path, usage: Path | None) -> int:
-    """Count what NAME uses of its quotas from zero again, on this host.
+    """Reset the quota usage of NAME to zero, on this host.
 
     \b
     kfoundry token reset ada

@@ -1,4 +1,4 @@
-"""`kfoundry ui`: runs in a browser of this machine, as they go on."""
+"""`kfoundry ui`: show runs live in a browser on this machine."""
 
 import asyncio
 import contextlib
@@ -22,10 +22,10 @@ from kernel_foundry.sdk.services import Targets
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @target_options
 def command(port: int, opens: bool, **targets: Any) -> int:
-    """Show runs in a browser while they go on, until Ctrl-C; docs/ui.md.
+    """Show runs live in a browser, until Ctrl-C (docs/ui.md).
 
-    Prints the address to open, on this machine alone; it holds a secret of this session. A run may
-    be a loop's in any process on the same store, or behind --archive.
+    Prints the address to open on this machine; it contains a secret of this session. Runs may
+    belong to any process on the same store, or be behind --archive.
 
     \b
     kfoundry ui --open                 open it at once

@@ -1,4 +1,4 @@
-"""`kfoundry verify`: check an evidence record, and run it again."""
+"""`kfoundry verify`: check an evidence record, and judge its candidate again."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -35,20 +35,20 @@ _MARKS: Final = {
 }
 
 _UNCONFIRMED: Final = (
-    "the numbers agree, the times were not confirmed: they are of another device, driver or number "
-    "of threads (see environment), and only its maker's word. --device HOST:PORT asks an evaluator "
-    "that has the device"
+    "the numbers agree, the times were not confirmed: they were measured on another device, driver "
+    "or number of threads (see environment). --device HOST:PORT uses an evaluator that has the "
+    "device"
 )
 _INCONCLUSIVE: Final = (
     "the numbers agree, the times are inconclusive: they vary too much on this machine now to "
-    "confirm the record's or to contradict them. Verify it again when the machine is quiet"
+    "confirm or contradict those of the record. Verify it again when the machine is idle"
 )
 _UNKNOWN_KEY: Final = (
-    "the record is intact, signed by an unknown key: whoever has that key could have written "
-    "anything into it. --key KEY says that you know whose it is; without --no-run the candidate is "
+    "the record is intact, signed by an unknown key: the key's owner could have written "
+    "anything into it. --key KEY trusts the key; without --no-run the candidate is "
     "judged again"
 )
-_CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, and may be another's"
+_CODE_UNCHECKED: Final = "the record {}; the code of the file was not checked, and may differ"
 
 
 @click.command()
@@ -81,19 +81,18 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Check RECORD, judge its candidate again, and say whether it agrees and what does not.
+    """Check RECORD, judge its candidate again, and list what agrees and what differs.
 
     Record files come from `kfoundry evaluate --record`, `kfoundry runs record` and `kfoundry
-    optimize`; a Python file or solution.json of `kfoundry export` holds records, too, and is read,
-    not run: its records are checked, its code is not. First
-    come the parts, the digest and the signature; a record that is not what
-    was signed for is not run. Its task is Python that the judge runs: run records only of
-    people whose programs you would run.
+    optimize`. A Python file or solution.json of `kfoundry export` contains records, too: they are
+    checked, but its code is neither run nor checked. The digest and the signature are checked
+    first; if they do not match, nothing is run. A record's task is Python that the judge runs:
+    verify only records of people whose programs you would run.
 
-    Exit code 0 when everything agrees, 1 when something does not, 2 when the file is no record,
-    4 when the numbers agree and the times were not confirmed: the record is of another device,
-    or times vary too much here to tell; also when nothing differs and the file is an exported one,
-    or, with --no-run, its key is neither this machine's nor one of --key.
+    Exit code 0 if everything agrees, 1 if something differs, 2 if the file is not a record. Exit
+    code 4 if the numbers agree but the times were not confirmed (the record is from another device,
+    or times vary too much here); also if nothing differs, but the file is an exported one, or, with
+    --no-run, its key is neither this machine's nor one of --key.
 
     \b
     kfoundry verify softmax.record.json

@@ -1,4 +1,4 @@
-"""The run whose winner is meant where none is named."""
+"""The run whose winner is shown or exported if the user names none."""
 
 from kernel_foundry.cli.output import print_text
 from kernel_foundry.domain.archive import Run
@@ -8,7 +8,7 @@ from kernel_foundry.sdk.client import Foundry
 
 
 def run_with_winner(foundry: Foundry, name: str) -> Run:
-    """Return the run of a name; "" is the newest in which something passed, or else the newest.
+    """Return the run of a name; "" is the newest with a correct kernel, or else the newest.
 
     Says on stderr which one it takes where that is not the newest.
 
@@ -28,7 +28,7 @@ def run_with_winner(foundry: Foundry, name: str) -> Run:
     newest, chosen = foundry.ask_archive(found)
     if chosen is not newest:
         print_text(
-            f"nothing passed yet in the newest run, {newest.spec.name}: this is {chosen.spec.name}",
+            f"nothing passed yet in the newest run, {newest.spec.name}: showing {chosen.spec.name}",
             err=True,
         )
     return chosen

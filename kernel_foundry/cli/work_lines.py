@@ -1,4 +1,4 @@
-"""Lines on stderr about admissions and verdicts of an evaluator in this process, as they go on."""
+"""Progress lines on stderr about admissions and verdicts of an evaluator in this process."""
 
 import contextlib
 import logging
@@ -10,17 +10,17 @@ from typing import Final
 from kernel_foundry.cli.output import print_text
 
 WORK_LOG: Final = "evaluator_svc.work_log"
-"""Logger that tells of each admission and verdict as it begins and ends."""
+"""Logger of the begin and the end of each admission and verdict."""
 
 _STILL_SECONDS: Final = 30.0
-"""Silence after which a line says that work goes on."""
+"""Seconds without a line after which the elapsed time is printed."""
 
 
 @contextlib.contextmanager
 def work_lines() -> Iterator[None]:
-    """Print a line where work begins and where it ends, and one now and then in between.
+    """Print a line when work begins and when it ends, and the elapsed time in between.
 
-    Work of an evaluator elsewhere is in the log there.
+    A remote evaluator writes these lines to its own log.
     """
     logger = logging.getLogger(WORK_LOG)
     handler, level, propagates = _Printer(), logger.level, logger.propagate
@@ -28,13 +28,13 @@ def work_lines() -> Iterator[None]:
     logger.setLevel(logging.INFO)
     logger.propagate = False
     ended = threading.Event()
-    still = threading.Thread(target=handler.say_still, args=(ended,), daemon=True)
-    still.start()
+    ticker = threading.Thread(target=handler.print_elapsed, args=(ended,), daemon=True)
+    ticker.start()
     try:
         yield
     finally:
         ended.set()
-        still.join()
+        ticker.join()
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagates
@@ -49,7 +49,7 @@ class _Printer(logging.Handler):
         """Print one line of the log."""
         print_text(record.getMessage(), err=True)
 
-    def say_still(self, ended: threading.Event) -> None:
+    def print_elapsed(self, ended: threading.Event) -> None:
         """Say how long it has taken so far, until it has ended."""
         while not ended.wait(_STILL_SECONDS):
             print_text(f"{time.monotonic() - self._began_s:.0f} s so far …", err=True)

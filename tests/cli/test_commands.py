@@ -165,7 +165,7 @@ def test_isolation_is_told_for_each_process(folder: Path, served: str) -> None:
     assert lines[0].startswith("isolation: candidates are isolated, by ")
     assert "seccomp: " not in brief.stdout
     result = run_kfoundry(folder, "devices", "--verbose", evaluator=served)
-    assert "isolation of all that meets a candidate: " in result.stdout
+    assert "isolation of every process that handles candidates: " in result.stdout
     for words in ("null builder: ", "null runner: ", "seccomp: ", "limits: memory "):
         assert words in result.stdout
 

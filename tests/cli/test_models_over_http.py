@@ -100,7 +100,7 @@ def test_a_run_goes_on_without_recipes_that_cannot_do_its_task(
     ended = run_kfoundry(folder, "optimize", "bessel.py", *models, *run, evaluator=served)
     assert ended.returncode in (0, 1), ended.stderr
     said = "recipes cannot do aten.special_bessel_j0"
-    assert f"{said}: the run goes on without it" in ended.stderr
+    assert f"{said}: the run continues without it" in ended.stderr
     shown = run_kfoundry(folder, "runs", "show", "j0", "--json")
     told = json.loads(shown.stdout)
     assert told["models"] == [_OWN]

@@ -96,7 +96,7 @@ def test_a_run_without_a_winner_makes_no_file(tmp_path: Path) -> None:
     result = run_kfoundry(tmp_path, "export", "first", "--out", "fast.py")
     assert result.returncode == 2
     assert result.stderr.startswith("error: ")
-    assert "optimize --resume --run first` goes on" in result.stderr
+    assert "optimize --resume --run first` continues it" in result.stderr
     assert not (tmp_path / "fast.py").exists()
 
 
@@ -185,7 +185,7 @@ def test_a_renamed_run_takes_along_what_is_kept_of_it(store_folder: Path) -> Non
     [
         (("steer", "first", "pin"), 2, "needs a CELL"),
         (("steer", "first", "pin", "4,0,0"), 2, "such as 2,1,0"),
-        (("steer", "first", "pause", "now"), 2, "nothing behind it"),
+        (("steer", "first", "pause", "now"), 2, "takes no argument"),
         (("steer", "first", "ban", " "), 2, "needs a CELL or a TRICK"),
         (("steer", "first", "ban", "lesson 987654"), 2, "no lesson 987654"),
         (("steer", "first", "inject", "data/runs.db"), 2, "runs.db"),
@@ -244,7 +244,7 @@ def test_without_a_name_the_newest_run_with_a_winner_is_taken(store_folder: Path
     asyncio.run(begin())
     best = run_kfoundry(store_folder, "runs", "best")
     assert best.returncode == 0, best.stderr
-    assert "nothing passed yet in the newest run, second: this is first" in best.stderr
+    assert "nothing passed yet in the newest run, second: showing first" in best.stderr
     named = run_kfoundry(store_folder, "runs", "best", "second")
     assert named.returncode == 2
     assert "nothing passed in run second" in named.stderr

@@ -33,5 +33,5 @@ def test_a_run_that_goes_on_is_named_with_what_it_has() -> None:
         cost_usd=0.0,
     )
     line = _line(Budget(evaluations=40), run)
-    assert line.startswith("run mine goes on after 12 verdicts (at most 40 evaluations in all, ")
+    assert line.startswith("run mine continues after 12 verdicts (at most 40 evaluations in all, ")
     assert "; admitting t: " in line

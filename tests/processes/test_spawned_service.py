@@ -142,7 +142,7 @@ def test_services_that_die_are_started_again_and_sigterm_ends_the_loop_in_order(
     descendants = _children(loop.process.pid)
     assert set(services) <= {_module(p).removesuffix("_svc") for p in descendants}
     loop.process.terminate()
-    assert "optimize --resume --run spawned` continues it" in loop.read_until("is kept")
+    assert "optimize --resume --run spawned` continues it" in loop.read_until("is stored")
     assert loop.process.wait() == 130
     while any(map(_is_alive, descendants)):  # a process that was killed needs a core to end
         time.sleep(0.1)

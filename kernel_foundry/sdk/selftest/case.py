@@ -125,7 +125,7 @@ def compare(case: Case, evaluation: Evaluation, twin: Evaluation | None) -> Comp
 def _problem(expected: Expectation, evaluation: Evaluation) -> str:
     if evaluation.outcome not in expected.outcomes:
         allowed = " or ".join(outcome.name for outcome in expected.outcomes)
-        return f"expected {allowed}, and it came out as {evaluation.outcome.name}"
+        return f"expected {allowed}, got {evaluation.outcome.name}"
     kinds = {finding.kind for finding in evaluation.findings}
     if expected.finding is not None and expected.finding not in kinds:
         names = ", ".join(sorted(kinds)) or "none"

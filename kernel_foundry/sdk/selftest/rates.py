@@ -29,7 +29,7 @@ class Rates:
 
     @property
     def detection_rate(self) -> float | None:
-        """Share of cheats that came out as expected; None without cheats."""
+        """Share of cheats with an expected verdict; None without cheats."""
         return 1.0 - len(self.missed) / self.cheats if self.cheats else None
 
     @property
@@ -39,7 +39,7 @@ class Rates:
 
     @property
     def all_well(self) -> bool:
-        """True when every case that was run came out as expected."""
+        """True when every case that was run had an expected verdict."""
         return not self.missed and not self.refused
 
 

@@ -45,7 +45,7 @@ class SelfTest:
 
     @property
     def passed(self) -> bool:
-        """True when every probe and every case that was run came out as it should."""
+        """True when every probe passed and every case that was run had an expected verdict."""
         return self.rates.all_well and all(p.passed for d in self.devices for p in d.probes)
 
 

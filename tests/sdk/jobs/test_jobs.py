@@ -137,7 +137,7 @@ def test_who_ends_watching_is_told_that_the_job_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr("kernel_foundry.cli.jobs.time.sleep", interrupted)
         result = CliRunner().invoke(jobs_command.watch, [job.id])
-    assert f"{job.id} goes on: " in result.stderr
+    assert f"{job.id} is still running: " in result.stderr
     assert f"jobs cancel {job.id}` ends it" in result.stderr
 
 

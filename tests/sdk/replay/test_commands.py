@@ -32,7 +32,7 @@ def runs(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Runs:
 
 def test_replay_says_that_a_run_came_out_equal(runs: Runs) -> None:
     result = runs("replay")
-    assert (result.return_value, "recorded came out equal: " in result.stdout) == (0, True)
+    assert (result.return_value, "recorded is equal when replayed: " in result.stdout) == (0, True)
     shown = json.loads(runs("replay", "--json").stdout)
     assert (shown["run"], shown["is_equal"], shown["difference"]) == ("recorded", True, None)
     assert shown["export_sha256"] in result.stdout
@@ -42,7 +42,7 @@ def test_replay_shows_the_first_difference(runs: Runs, recorded: Recorded) -> No
     change(recorded, "UPDATE evaluations SET island = 'nowhere' WHERE sequence = 12")
     result = runs("replay")
     assert result.return_value == 1
-    assert "recorded came out differently at evaluation 12" in result.stdout
+    assert "recorded differs when replayed, at evaluation 12" in result.stdout
     assert "recorded: nowhere" in result.stdout
     shown = json.loads(runs("replay", "--json").stdout)
     assert (shown["is_equal"], shown["difference"]["what"]) == (False, "island")
@@ -66,7 +66,7 @@ def test_show_goes_on_without_the_generator(runs: Runs, tmp_path: Path) -> None:
     target = f"unix:{tmp_path / 'nobody.sock'}"
     result = runs("show", "--generator", target)
     assert result.return_value == 0
-    assert "what models took is not known here" in result.stdout
+    assert "the cost of models is unknown" in result.stdout
     shown = json.loads(runs("show", "--json", "--generator", target).stdout)
     assert (shown["run"], shown["spend"], shown["repairs"]) == ("recorded", None, None)
 

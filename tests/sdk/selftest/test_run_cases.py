@@ -43,9 +43,9 @@ def _run(
     [
         ("rejected", "rejected", ""),
         (["rejected", "crashed"], "crashed", ""),
-        ("rejected", "passed", "expected REJECTED, and it came out as PASSED"),
-        ("rejected", "wrong_result", "expected REJECTED, and it came out as WRONG_RESULT"),
-        ("passed", "rejected", "expected PASSED, and it came out as REJECTED"),
+        ("rejected", "passed", "expected REJECTED, got PASSED"),
+        ("rejected", "wrong_result", "expected REJECTED, got WRONG_RESULT"),
+        ("passed", "rejected", "expected PASSED, got REJECTED"),
         ({"outcomes": "rejected", "finding": "decoy"}, "rejected finding=decoy", ""),
         ({"outcomes": "rejected", "finding": "decoy"}, "rejected", "expected a finding decoy"),
         ({"outcomes": "rejected", "rule": "a.b"}, "rejected rule=a.b", ""),

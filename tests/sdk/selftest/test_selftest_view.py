@@ -17,7 +17,7 @@ def test_passed_probes_of_a_crowded_area_are_one_line_and_failed_ones_stay() -> 
     console = Console(record=True, width=120)
     show(console, SelfTest(devices=(device,), cases=()))
     text = console.export_text()
-    assert "39 of 40 attempts ended as they must" in text
+    assert "39 of 40 attempts ended as expected" in text
     assert "sandbox.runner.attempt_7" in text
     assert "sandbox.runner.attempt_8" not in text
     assert "cold is not faster" in text
