@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_leaves
 from evaluator_svc.judge.memory_limit import memory_limit
 from evaluator_svc.judge.reference.check_call import refusal_in
 from evaluator_svc.judge.reference.formats import is_narrow
+from evaluator_svc.judge.reference.zeroed_memory import ZeroedMemory
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.sizes.size_places import override_places
 from kernel_foundry.domain.task import Precision, Task, Workload
@@ -120,8 +121,11 @@ class TaskModule:
         return list(made)
 
     def input_values(self, seed: int) -> list[Any]:
-        """Return what `get_inputs` gives under `seed`, floats cast where the task asks for it."""
-        with torch.no_grad():
+        """Return what `get_inputs` gives under `seed`, floats cast where the task asks for it.
+
+        What it makes without values, such as room for an output, holds zeros.
+        """
+        with torch.no_grad(), ZeroedMemory():
             values = self._make("get_inputs()", self._module.get_inputs, seed=seed)
         if not isinstance(values, list | tuple):
             raise TaskInvalidError(
