@@ -7,11 +7,12 @@ other, and a `Model` that calls `ref_kernel`.
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.printable import printable
 from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
+from kernel_foundry.sdk.task_import.one_file import one_file
 from kernel_foundry.sdk.task_import.settings import (
     MOST_SETTINGS,
     ImportSetting,
@@ -80,7 +81,11 @@ def _entries(files: SuiteFiles, path: str, name: str) -> Iterator[ImportEntry]:
     if task.get("multi_gpu"):
         raise NotRepresentableError("runs on several GPUs")
     modules = _modules(task)
-    text = "".join(_Inlined(files, path, modules).text(modules.get("reference", _REFERENCE)))
+
+    def find(module: str) -> str | None:
+        return files.beside(path, modules[module]) if module in modules else None
+
+    text = one_file(files, find("reference") or files.beside(path, _REFERENCE), find)
     tree = parsed(text, _REFERENCE)
     generate = _generate(tree)
     settings: dict[str, Any] = {}
@@ -115,69 +120,6 @@ def _modules(task: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(item, dict) and str(item.get("name", "")).endswith(".py"):
             found[str(item["name"]).removesuffix(".py")] = str(item.get("source", ""))
     return found
-
-
-class _Inlined:
-    """A module's text with those of the suite that it imports before it, each once."""
-
-    def __init__(self, files: SuiteFiles, task: str, modules: Mapping[str, str]) -> None:
-        self._files = files
-        self._task = task
-        self._modules = modules
-        self._begun: set[str] = set()
-        self._owner: dict[str, str] = {}
-
-    def text(self, source: str) -> Iterator[str]:
-        """Return the texts, of what is imported first."""
-        path = self._files.beside(self._task, source)
-        self._begun.add(path)
-        text = self._files.text(path)
-        tree = parsed(text, path)
-        lines = text.splitlines(keepends=True)
-        local = [node for node in ast.walk(tree) if self._is_local(node)]
-        for node in local:
-            if not isinstance(node, ast.ImportFrom) or node not in tree.body or node.level:
-                raise NotRepresentableError(
-                    f"{path}, line {node.lineno}: `{ast.unparse(node)[:100]}`: of the suite's own"
-                    " modules, which become one file, only `from MODULE import NAME` at the top"
-                    " level can be read"
-                )
-            if node.module == "__future__":
-                replaced: list[str] = []
-            else:
-                wanted = self._modules[node.module or ""]
-                if self._files.beside(self._task, wanted) not in self._begun:
-                    yield from self.text(wanted)
-                replaced = [f"{a.asname} = {a.name}" for a in node.names if a.asname]
-            _replace(lines, node, tree, replaced)
-        self._check_owners(tree, path)
-        yield "".join(lines).strip() + "\n\n\n"
-
-    def _is_local(self, node: ast.AST) -> TypeGuard[ast.Import | ast.ImportFrom]:
-        if isinstance(node, ast.ImportFrom):
-            return bool(node.level) or node.module in {*self._modules, "__future__"}
-        names = node.names if isinstance(node, ast.Import) else []
-        return any(alias.name.split(".")[0] in self._modules for alias in names)
-
-    def _check_owners(self, tree: ast.Module, path: str) -> None:
-        """Refuse two modules that define the same name: in one file the later would win."""
-        imports = ast.Module(
-            body=[n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)],
-            type_ignores=[],
-        )
-        for name in bound_names(tree) - bound_names(imports):
-            if self._owner.setdefault(name, path) != path:
-                raise NotRepresentableError(f"{path} and {self._owner[name]} both define {name}")
-
-
-def _replace(lines: list[str], node: ast.ImportFrom, tree: ast.Module, by: list[str]) -> None:
-    first, last = node.lineno, node.end_lineno or node.lineno
-    for other in tree.body:
-        if other is not node and other.lineno <= last and (other.end_lineno or 0) >= first:
-            raise NotRepresentableError(f"line {first}: an import beside another statement")
-    for index in range(first - 1, last):
-        lines[index] = "\n"
-    lines[first - 1] = "".join(f"{line}\n" for line in by) or "\n"
 
 
 def _generate(tree: ast.Module) -> ast.FunctionDef:

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
+from kernel_foundry.sdk.task_import.one_file import one_file
 from kernel_foundry.sdk.task_import.suite_files import SuiteFiles
 from kernel_foundry.task_source import missing_names, parse_reference
 
@@ -36,7 +37,7 @@ def read_kernelbench(files: SuiteFiles) -> Iterator[ImportEntry]:
     for path in _task_paths([path for path in found if not _is_winner(path)]):
         name = "_".join(PurePosixPath(path).with_suffix("").parts[-2:])
         try:
-            text = files.text(path)
+            text = one_file(files, path)
             check_reference(text, path)
         except NotRepresentableError as error:
             yield ImportEntry(source=path, name=name, reason=str(error))

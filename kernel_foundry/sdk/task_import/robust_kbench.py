@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kernel_foundry.sdk.task_import.entry import ImportEntry, NotRepresentableError
 from kernel_foundry.sdk.task_import.kernelbench import check_reference
+from kernel_foundry.sdk.task_import.one_file import one_file
 from kernel_foundry.sdk.task_import.settings import (
     MOST_SETTINGS,
     ImportSetting,
@@ -64,7 +65,7 @@ def _name(files: SuiteFiles, path: str) -> str:
 def _entries(
     files: SuiteFiles, path: str, name: str, *, is_backward: bool
 ) -> Iterator[ImportEntry]:
-    text = files.text(path)
+    text = one_file(files, path)
     check_reference(text, path)
     call = _Call(parsed(text, path))
     config = _BACKWARD_SETTINGS if is_backward else _SETTINGS
