@@ -105,11 +105,8 @@ class _Modules:
 
     def _check_owners(self, tree: ast.Module, path: str) -> None:
         """Refuse two modules that define the same name: in one file the later would win."""
-        imports = ast.Module(
-            body=[n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)],
-            type_ignores=[],
-        )
-        for name in sorted(bound_names(tree) - bound_names(imports)):
+        others = [n for n in tree.body if not isinstance(n, ast.Import | ast.ImportFrom)]
+        for name in sorted(bound_names(ast.Module(body=others, type_ignores=[]))):
             if self._owner.setdefault(name, path) != path:
                 raise NotRepresentableError(f"{path} and {self._owner[name]} both define {name}")
 
