@@ -155,8 +155,8 @@ class Distribution(StrEnum):
     """A quarter of the elements at numbers that the reference compares with or cuts off at, beside
     them and beyond."""
     BESIDE_ONE = "beside_one"
-    """Rows so close to one that a logarithm is small, down to 2^-20; of references that take one
-    of single elements."""
+    """Rows so close to one that a logarithm is small, down to 2^-20, of references that take one
+    of single elements; rows as close to zero, of those that keep the digits of small numbers."""
     ORDERED = "ordered"
     """Rows, and columns, that rise, fall or do both in turn; integers in runs, rows of one integer
     and rows that repeat their beginning."""

@@ -49,7 +49,8 @@ HINTS: Final = {
     ),
     "beside_one": (
         "Take the logarithm of what is close to one from its difference to one: the shares of"
-        " exponent and mantissa cancel there."
+        " exponent and mantissa cancel there. Next to zero, add nothing that is taken off again: a"
+        " series, expm1 and log1p keep all digits."
     ),
     "near_one": "Leave out no factor: products of many need not vanish.",
     "near_zero": "Leave out no factor: products of many need not vanish.",

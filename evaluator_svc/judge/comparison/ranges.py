@@ -323,7 +323,7 @@ _WORDS = {
         " zero or one, or labels and padding to be ignored"
     ),
     "near_one": "inputs around one",
-    "beside_one": "inputs with rows that are close to one, down to 2^-20",
+    "beside_one": "inputs with rows that are close to one or zero, down to 2^-20",
     "near_zero": "inputs near zero",
     "absolute": "inputs of whole numbers up to 240",
     "close": "inputs whose rows are close to each other",

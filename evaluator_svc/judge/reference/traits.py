@@ -44,9 +44,6 @@ _DIVIDING = (
 _LOGARITHMS = frozenset({"log", "log_", "log10", "log2", "xlogy"})
 """Operators whose result is small where an element is close to one."""
 
-_OF_SMALL = frozenset({"expm1", "expm1_", "log1p", "log1p_"})
-"""Operators that keep what an element adds to one, however small."""
-
 _UNCOUNTED = ("attention", *_RECURRENT)
 """Parts of the names of operators whose products are not counted."""
 
@@ -154,11 +151,6 @@ class ReferenceTraits:
     def takes_logarithms(self) -> bool:
         """Whether the reference takes logarithms of single elements, and combines nothing."""
         return not self.combines and not _LOGARITHMS.isdisjoint(self.operators)
-
-    @property
-    def keeps_small(self) -> bool:
-        """Whether the reference takes what an element adds to one, and combines nothing."""
-        return not self.combines and not _OF_SMALL.isdisjoint(self.operators)
 
     @property
     def multiplies_many(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.inputs.defined_values import ExtremeRows, FarRows
+from evaluator_svc.judge.inputs.free_inputs import with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.tensors.equal_parts import equal_parts, one_part, twice
@@ -35,6 +36,7 @@ from evaluator_svc.judge.unusual_values.dense_inputs import with_dense_inputs
 from evaluator_svc.judge.unusual_values.extreme_rows import extreme_rows, with_extreme_rows
 from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
 from evaluator_svc.judge.unusual_values.far_sizes import with_far_sizes
+from evaluator_svc.judge.unusual_values.kept_digits import kept_sides
 from evaluator_svc.judge.unusual_values.lasting_weights import with_lasting_weights
 from evaluator_svc.judge.unusual_values.level_slices import with_level_slices
 from evaluator_svc.judge.unusual_values.marks import with_marks
@@ -65,10 +67,8 @@ def with_distribution(
         return input_set
     if distribution in _OF_MANY and not prepared.traits.combines_many:
         return input_set
-    if distribution is Distribution.BESIDE_ONE and not (
-        prepared.traits.takes_logarithms or prepared.traits.keeps_small
-    ):
-        return input_set
+    if distribution is Distribution.BESIDE_ONE and not prepared.traits.takes_logarithms:
+        return _with_small_elements(prepared, input_set)
     if distribution is Distribution.MAGNITUDES and prepared.traits.multiplies_many:
         return input_set  # the product of some overflows, where that of all up to them vanished
     if distribution in _FAR_SIZES:
@@ -141,17 +141,27 @@ _OF_THE_SET: Final = {
 
 
 def _change_of(prepared: PreparedWorkload, distribution: Distribution, seed: int) -> _Change:
-    traits = prepared.traits
     if distribution is Distribution.LARGE:
         return partial(large, sign=prepared.once(_large_sign))
     if distribution is Distribution.OUTLIERS:
         return partial(outliers, any_sign=prepared.once(_large_sign) < 0)
-    if distribution is Distribution.BESIDE_ONE and traits.keeps_small:
-        return partial(beside_both, turn=seed % 2) if traits.takes_logarithms else beside_zero
+    if distribution is Distribution.BESIDE_ONE and prepared.once(kept_sides):
+        return partial(beside_both, turn=seed % 2)
     uses = prepared.float_uses if distribution is Distribution.SPARSE else None
     if uses is not None and uses.asks_signs:
         return sparse_with_signs
     return few if distribution is Distribution.FEW else CHANGES[distribution]
+
+
+def _with_small_elements(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    sides = prepared.once(kept_sides)
+
+    def small(index: int, tensor: torch.Tensor) -> torch.Tensor:
+        if index not in sides:
+            return tensor
+        return _where_free(tensor, partial(beside_zero, signs=sides[index]))
+
+    return with_free_inputs(prepared, input_set, small) if sides else input_set
 
 
 def _one_changed(
