@@ -1,4 +1,4 @@
-"""Checks outputs on inputs with NaN and infinity, if the reference asks for NaN itself.
+"""Checks outputs on inputs with NaN and infinity, if the reference decides what becomes of them.
 
 Only elements that are numbers in the reference are checked, and none of other references: whether a
 NaN passes a maximum, or which elements it moves in a sorted row, differs among honest kernels.
@@ -14,13 +14,9 @@ from evaluator_svc.judge.comparison.compare import compare_output
 from evaluator_svc.judge.comparison.verify import OutputCheck
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing
 from evaluator_svc.judge.reference.formats import FLOAT8
-from evaluator_svc.judge.reference.operators import OperatorLog
 
-_ASKING: Final = frozenset(
-    {"isnan", "isinf", "isposinf", "isneginf", "nan_to_num", "nan_to_num_", "nansum", "nanmedian"}
-)
-"""Operators by which a reference decides how NaN or infinity is treated."""
 _LARGEST: Final = 0.75
 """Elements are checked up to this power of their format's largest number: numbers in place of
 infinity are larger, and sums of them may overflow in another order."""
@@ -29,7 +25,7 @@ infinity are larger, and sums of them may overflow in another order."""
 def wrong_numbers(
     draw: SharedDraw, seed: int, outputs: Sequence[OutputCheck], *, slot: int, factor: float
 ) -> list[OutputCheck]:
-    """Return the outputs that are wrong where the reference gives a number, and asked for NaN.
+    """Return the outputs that are wrong where the reference gives a number, and decides about NaN.
 
     Args:
         draw: Has inputs with NaN and infinity.
@@ -41,9 +37,9 @@ def wrong_numbers(
     Raises:
         TaskInvalidError: the reference raises.
     """
-    with OperatorLog() as log:
+    with AskedOfMissing() as asked:
         draw.reference_set(seed).run()
-    if _ASKING.isdisjoint(log.operators):
+    if not asked.found:
         return []
     compared = [_on_numbers(draw, seed, output, slot, factor) for output in outputs]
     return [output for output in compared if output is not None and output.is_wrong]

@@ -37,7 +37,7 @@ _BELOW_IN_RMS: Final = 2.0
 _SPARSE_SHARE: Final = 8
 """Of each row one stretch of one in so many elements stays."""
 _STRIDE: Final = 997
-"""One element in so many becomes NaN, and one infinite; more in small tensors."""
+"""One element in so many becomes NaN; more in small tensors."""
 _MIXED_SHARE: Final = 0.25
 """Where so many elements are negative, and so many positive, sums cancel as they are."""
 _LEADERS: Final = 16
@@ -358,11 +358,16 @@ def _denormal(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _non_finite(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with NaN in some elements, and infinity in some of the last quarter.
+
+    So there is NaN alone in most rows, at other places than in another tensor.
+    """
     result = tensor.clone(memory_format=torch.contiguous_format)
     flat = result.view(-1)
     stride = max(min(_STRIDE, tensor.numel() // 4), 2)
-    flat[stride // 2 :: stride] = float("nan")
-    flat[stride // 4 :: stride] = float("inf")
+    (start,) = torch.randint(stride, (1,), generator=generator_of(tensor), device=tensor.device)
+    flat[int(start) :: stride] = torch.nan
+    flat[3 * len(flat) // 4 :][int(start) :: stride] = torch.inf
     return result
 
 

@@ -1,0 +1,176 @@
+"""Whether a reference decides what becomes of NaN or infinity, by a trial of its operators.
+
+An operator decides that where it tells NaN, or infinity, from every number (`isnan`, `x == x`), or
+gives what else there is in place of NaN: the other operand (`fmax`), the rest of a row (`nansum`),
+or a number of its own where it changes no number (`nan_to_num`). One that only compares numbers
+(`x > 0`, `sign`, `histc`), or puts them in order, decides nothing: kernels that compare the other
+way round are honest.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.reference.operators import OperatorMode
+
+_MOST_ELEMENTS: Final = 1 << 16
+"""About as many, from the first axis on, of the operands that are tried."""
+_MOST_OPERANDS: Final = 2
+_PLACES: Final = 8
+"""Places at which the only number is tried: what picks some elements finds it at a few."""
+_SEED: Final = 1
+_REFUSALS: Final = (RuntimeError, IndexError, TypeError, ValueError)
+"""What PyTorch raises where an operator does not take an operand of another length."""
+
+
+class AskedOfMissing(OperatorMode):
+    """While active, tries the operators that run, on the host and on values of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = False
+        """Whether one of them decides what becomes of NaN or infinity."""
+        self._tried = set[Hashable]()
+
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run the operator, after it was tried."""
+        call = None if self.found else _Call.of(func, args, kwargs)
+        if call is not None and call.key not in self._tried:
+            self._tried.add(call.key)
+            with suppress(*_REFUSALS):  # it decides nothing that could be seen then
+                self.found = _decides(call)
+        return func(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A call of an operator, of few elements."""
+
+    func: Any
+    leaves: Sequence[Any]
+    """Arguments one after the other, tensors on the host."""
+    spec: Any
+    """Their structure."""
+    operands: Sequence[Sequence[int]]
+    """Places among them of each tensor of floats; several where it is given twice."""
+    key: Hashable
+    """Tells it from other calls."""
+
+    @classmethod
+    def of(cls, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Self | None:
+        """Return a call as it runs; None: there is nothing to try it on."""
+        leaves, spec = tree_flatten((args, dict(kwargs)))
+        places = dict[Hashable, list[int]]()
+        for place, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
+                places.setdefault((leaf.data_ptr(), leaf.shape, leaf.stride()), []).append(place)
+        if not 0 < len(places) <= _MOST_OPERANDS:
+            return None
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        if any(leaf.dtype in FLOAT8 or not leaf.numel() for leaf in tensors):
+            return None
+        largest = max(tensors, key=torch.Tensor.numel)
+        # Copies, so that an operator that works in place changes nothing of the reference's.
+        short = [_shortened(x, largest) if isinstance(x, torch.Tensor) else x for x in leaves]
+        operands = list(places.values())
+        told = (leaf.shape if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves)
+        key = (func, *told, *map(tuple, operands))
+        return cls(func=func, leaves=short, spec=spec, operands=operands, key=key)
+
+    def operand(self, number: int) -> torch.Tensor:
+        """Return one of the tensors of floats."""
+        tensor: torch.Tensor = self.leaves[self.operands[number][0]]
+        return tensor
+
+    def on(self, *values: torch.Tensor) -> torch.Tensor | None:
+        """Return the first result where the operands have other values; None: it is no tensor."""
+        leaves = list(self.leaves)
+        for places, value in zip(self.operands, values, strict=True):
+            given = value.clone()
+            for place in places:
+                leaves[place] = given
+        args, kwargs = tree_unflatten(leaves, self.spec)
+        result = next(iter(tree_leaves(self.func(*args, **kwargs))), None)
+        return result if isinstance(result, torch.Tensor) else None
+
+
+def _shortened(tensor: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
+    if tensor.ndim == largest.ndim > 0 and len(tensor) == len(largest):
+        tensor = tensor[: max(_MOST_ELEMENTS * len(largest) // largest.numel(), 1)]
+    return tensor.detach().cpu().clone()
+
+
+def _decides(call: _Call) -> bool:
+    numbers = [_numbers(call.operand(i), _SEED + i) for i in range(len(call.operands))]
+    result = call.on(*numbers)
+    if result is None:
+        return False
+    if len(numbers) > 1:
+        return result.is_floating_point() and _gives_the_other(call, *numbers)
+    (values,) = numbers
+    if result.dtype is torch.bool:
+        return _tells(call, values)
+    if not result.is_floating_point() or result.numel() > values.numel():
+        return False
+    return _fills(call, values) if result.shape == values.shape else _leaves_out(call, values)
+
+
+def _numbers(like: torch.Tensor, seed: int) -> torch.Tensor:
+    """Return numbers of both signs and of all magnitudes, no matter what a bound is."""
+    generator = torch.Generator().manual_seed(seed)
+    most = int(math.log2(torch.finfo(like.dtype).max)) - 1
+    share = torch.rand(like.shape, generator=generator, dtype=torch.float64)
+    sign = torch.randint(0, 2, like.shape, generator=generator) * 2.0 - 1.0
+    exponents = torch.randint(1 - most, most, like.shape, generator=generator)
+    return (torch.ldexp((0.5 + 0.5 * share), exponents) * sign).to(like.dtype)
+
+
+def _tells(call: _Call, numbers: torch.Tensor) -> bool:
+    """Return whether the answer is the same for all numbers and the opposite for NaN or infinity.
+
+    Asked of few numbers, all of one sign might be on one side of a bound.
+    """
+    answers = call.on(numbers)
+    if answers is None or numbers.numel() < _PLACES or bool(answers.any() != answers.all()):
+        return False
+    others = (call.on(torch.full_like(numbers, value)) for value in (torch.nan, torch.inf))
+    return any(other is not None and bool((other != answers).all()) for other in others)
+
+
+def _fills(call: _Call, numbers: torch.Tensor) -> bool:
+    """Return whether numbers stay, and NaN or infinity do not."""
+    same = call.on(numbers)
+    if same is None or not torch.equal(same, numbers.to(same.dtype)):
+        return False
+    nan, inf = (call.on(torch.full_like(numbers, value)) for value in (torch.nan, torch.inf))
+    assert nan is not None
+    assert inf is not None
+    return not bool(nan.isnan().any() and inf.isinf().any())
+
+
+def _leaves_out(call: _Call, numbers: torch.Tensor) -> bool:
+    """Return whether a number among nothing but NaN is a result, wherever it is."""
+    generator = torch.Generator().manual_seed(_SEED)
+    drawn = torch.randint(0, numbers.numel(), (_PLACES,), generator=generator).tolist()
+    for place in (0, numbers.numel() - 1, *drawn):
+        values = torch.full_like(numbers, torch.nan)
+        values.view(-1)[place] = number = numbers.view(-1)[place]
+        result = call.on(values)
+        if result is None or not bool((result == number).any()):
+            return False
+    return True
+
+
+def _gives_the_other(call: _Call, one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether the result is either of two operands where its counterpart is NaN."""
+    first = call.on(one, torch.full_like(other, torch.nan))
+    second = call.on(torch.full_like(one, torch.nan), other)
+    if first is None or second is None:
+        return False
+    return torch.equal(first, one.expand_as(first)) and torch.equal(second, other.expand_as(second))

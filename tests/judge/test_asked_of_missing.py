@@ -1,0 +1,61 @@
+"""Which references decide what becomes of NaN, by a trial of their operators."""
+
+import pytest
+import torch
+
+from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing
+from tests.judge.judge_tasks import prepare, task_of
+
+_ROWS = "torch.randn(rows, cols)"
+_SHARES = "torch.rand(rows, cols) + 0.5"
+
+
+@pytest.mark.parametrize(
+    ("result", "is_asked"),
+    [
+        ("torch.fmax(x0, x1)", True),
+        ("torch.fmin(x0, x1[:1])", True),
+        ("torch.where(x0.eq(x0), x0, 0.0)", True),
+        ("torch.where(x0 != x0, x1, x0)", True),
+        ("x0.masked_fill(x0.isnan(), 1.0)", True),
+        ("torch.where(x1.isfinite(), x0, 0.0)", True),
+        ("x0.exp().nan_to_num(2.0)", True),
+        ("x0.nansum(-1)", True),
+        ("x0.nanmean(0)", True),
+        ("x0.nanmedian(-1).values", True),
+        ("x0.clone().nan_to_num_()", True),
+        ("torch.maximum(x0, x1)", False),
+        ("torch.where(x0 > 0, x0, 0.0)", False),
+        ("torch.where(x1 > 0, x0, 0.0)", False),
+        ("torch.where(x1 > -1e4, x0, 0.0)", False),
+        ("torch.where(x0 == x1, x0, 0.0)", False),
+        ("x0.sign() * x1", False),
+        ("x0.clamp(-3.0, 3.0)", False),
+        ("nn.functional.hardsigmoid(x0)", False),
+        ("x0.topk(4, dim=-1).values", False),
+        ("x0.sort(-1).values", False),
+        ("x0.kthvalue(5, dim=-1).values", False),
+        ("x0.amax(-1)", False),
+        ("torch.where(x0 == x0.amax(-1, keepdim=True), x0, 0.0)", False),
+        ("torch.histc(x0, 8, 0.0, 1.0)", False),
+        ("x0[:, ::47].contiguous()", False),
+        ("x0[0] * x1[-1]", False),
+        ("x0.tril()", False),
+        ("x0.copysign(x1)", False),
+        ("torch.hypot(x0, x1).pow(0.0)", False),
+        ("torch.bucketize(x0, torch.linspace(0.0, 1.0, 5)) * 0.5", False),
+    ],
+)
+def test_an_operator_decides_or_does_not(result: str, *, is_asked: bool) -> None:
+    drawn = prepare(task_of(result, _ROWS, _SHARES)).input_set(5)
+    with AskedOfMissing() as asked:
+        outputs = drawn.run()
+    assert asked.found is is_asked
+    assert all(map(torch.equal, outputs, drawn.run()))
+
+
+def test_many_elements_are_tried_in_part() -> None:
+    drawn = prepare(task_of("torch.fmax(x0, x1)", _ROWS, _SHARES, rows=4096)).input_set(5)
+    with AskedOfMissing() as asked:
+        drawn.run()
+    assert asked.found
