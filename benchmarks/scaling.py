@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.result_file import ROOT, out_option, write_result
@@ -114,13 +113,13 @@ async def _evaluate_all(count: int, gpus: int) -> dict[str, float]:
     return {"seconds": seconds, "mean_stages_ms": statistics.fmean(stages_ms)}
 
 
-def child(count: int, gpus: int, variables: Mapping[str, str] | None = None) -> dict[str, float]:
-    """Measure in a process that sees the first GPUs only, with more variables."""
+def _child(count: int, gpus: int) -> dict[str, float]:
+    """Measure in a process that sees the first GPUs only."""
     seen = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
     numbers = ("--child", str(gpus), "--candidates", str(count))
     done = subprocess.run(
         (sys.executable, "-m", "benchmarks.scaling", *numbers),
-        env={**os.environ, **seen, **(variables or {})},
+        env={**os.environ, **seen},
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -146,7 +145,7 @@ def main() -> None:
     rows: list[dict[str, float]] = []
     # One and all come first, and each is written at once: devices are lent for minutes.
     for count in sorted(counts, key=lambda n: (n not in (1, counts[-1]), n)):
-        row = child(options.candidates, count)
+        row = _child(options.candidates, count)
         alone = rows[0] if rows else row
         row["speedup"] = row["candidates_per_minute"] / alone["candidates_per_minute"]
         rows.append(row)
