@@ -9,8 +9,9 @@ Each workload changes all sizes at once:
 * The third has odd sizes a little above the largest timed ones, and so tests the code that a kernel
   has for large sizes.
 
-Numbers among forward's arguments change in the first, and further in the second. The same task
-always gets the same workloads. `long_axes.py` makes those with one long axis.
+Numbers among forward's arguments change in the first, further in the second, and in one more as
+far as they go. The same task always gets the same workloads. `long_axes.py` makes those with one
+long axis.
 """
 
 import math
@@ -57,7 +58,7 @@ class SizeGroup:
 def generated_workloads(
     groups: Sequence[SizeGroup],
     numbers: Sequence[Size] = (),
-    beyond: Sequence[Size] = (),
+    beyond: Sequence[Sequence[Size]] = (),
 ) -> tuple[tuple[Workload, ...], ...]:
     """Return workloads of other sizes, each with the ways to have it, the best first.
 
@@ -66,7 +67,7 @@ def generated_workloads(
     Args:
         groups: What can change.
         numbers: Other values of numbers among forward's arguments.
-        beyond: Values of these that are further from the usual.
+        beyond: Values of each of these that are further from the usual, the best first.
     """
     if not groups and not numbers:
         return ()
@@ -87,14 +88,36 @@ def generated_workloads(
             *(workload_of(groups, smaller, [number]) for number in numbers),
         ],
         [
-            *(workload_of(groups, larger, beyond) for _ in beyond[:1]),
-            *(workload_of(groups, larger, [number]) for number in beyond),
+            *_with_numbers(groups, larger, beyond),
             *(workload_of(groups, values) for values in (larger, smaller) if groups),
         ],
     )
     timed = workload_of(groups, [group.value for group in groups])
     kept = (tuple(dict.fromkeys(w for w in several if w != timed)) for several in ways)
     return tuple(several for several in kept if several)
+
+
+def further_numbers(
+    groups: Sequence[SizeGroup], further: Sequence[Sequence[Size]]
+) -> tuple[Workload, ...]:
+    """Return the ways to have numbers among forward's arguments at their farthest, the best first.
+
+    Args:
+        groups: What can change; sizes are the largest that are cheap.
+        further: Values of each argument, the best first.
+    """
+    sizes = (_larger_kept(groups), smaller_kept(groups))
+    ways = (w for values in sizes for w in _with_numbers(groups, values, further))
+    return tuple(dict.fromkeys(ways))
+
+
+def _with_numbers(
+    groups: Sequence[SizeGroup], values: Sequence[int], several: Sequence[Sequence[Size]]
+) -> list[Workload]:
+    """Return workloads in which all arguments change: by the best, the last, and each alone."""
+    together = [[s[0] for s in several], [s[-1] for s in several]] if several else []
+    alone = [[size] for sizes in several for size in sizes]
+    return [workload_of(groups, values, numbers) for numbers in (*together, *alone)]
 
 
 def beside_largest(task: Task, groups: Sequence[SizeGroup]) -> tuple[Workload, ...]:

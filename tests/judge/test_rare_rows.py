@@ -1,6 +1,7 @@
 """Draws with rows that none has by chance, on which a short cut of each kind is wrong."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -12,9 +13,9 @@ from evaluator_svc.judge.tensors.scales import group_scale
 from evaluator_svc.judge.tensors.structure import points_on, structures
 from evaluator_svc.judge.timed_calls.exchangeable import is_exchangeable
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
-from evaluator_svc.sizes.argument_numbers import value_beyond
+from evaluator_svc.sizes.argument_numbers import changed_value, values_beyond, values_further
 from kernel_foundry.domain.admission import Distribution
-from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.domain.task import Size, Task, Tolerance
 from tests.judge.judge_tasks import TOLERANCE, make_task, prepare
 
 _FLOATS = "torch.randn(rows, cols)"
@@ -256,12 +257,29 @@ def test_a_matrix_that_is_added_to_a_product_is_not_cut() -> None:
 
 
 def test_whole_numbers_among_arguments_become_much_larger_and_truths_do_not() -> None:
-    (power,) = value_beyond("power", 3)
-    assert (power.name, power.value) == ("forward.power", 8)
-    (width,) = value_beyond("width", 2.5)
-    assert (width.name, width.value) == ("forward.width/8", 80)
-    assert value_beyond("none", float("inf")) == value_beyond("none", float("nan")) == ()
-    assert (value_beyond("is_on", value=True), value_beyond("axis", -1)) == ((), ())
+    assert _values(values_beyond("power", 3)) == [("forward.power", 8)]
+    assert _values(values_further("power", 3)) == [("forward.power", 48)]
+    assert _values(values_beyond("width", 2.5)) == [
+        ("forward.width/8", 80),
+        ("forward.width/8", 40),
+    ]
+    assert _values(values_further("width", 2.5))[0] == ("forward.width/8", 320)
+    for values in (values_beyond, values_further):
+        assert values("none", float("inf")) == values("none", float("nan")) == ()
+        assert (values("is_on", value=True), values("axis", -1)) == ((), ())
+    assert (values_further("axis", 0), values_further("steps", 31)) == ((), ())
+
+
+def test_shares_among_arguments_come_next_to_one() -> None:
+    assert _values(values_beyond("rate", 0.5)) == [("forward.rate/8", 12), ("forward.rate/64", 63)]
+    (next_to_one, near) = values_further("rate", 0.5)
+    assert changed_value("rate", 0.5, [next_to_one]) == 255 / 256
+    assert changed_value("rate", 0.5, [near]) == 63 / 64
+    assert changed_value("rat", 0.5, [near]) == 0.5
+
+
+def _values(sizes: Sequence[Size]) -> list[tuple[str, int]]:
+    return [(size.name, size.value) for size in sizes]
 
 
 def test_columns_are_far_as_a_whole() -> None:

@@ -6,7 +6,11 @@ import pytest
 
 from evaluator_svc.judge.admission.size_groups import SizeGroups, find_size_groups
 from evaluator_svc.judge.admission.untried import untried_arguments
-from evaluator_svc.sizes.generated_workloads import generated_workload, generated_workloads
+from evaluator_svc.sizes.generated_workloads import (
+    further_numbers,
+    generated_workload,
+    generated_workloads,
+)
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import prepare
 
@@ -174,9 +178,22 @@ def test_numbers_among_the_arguments_change() -> None:
     assert literals == {"share": "0.625", "n": "4", "flag": "False"}
     second = generated_workloads(found.groups, found.numbers, found.beyond)[1]
     numbers = [{s.name: s.value for s in w.sizes if s.name.startswith("forward.")} for w in second]
-    share, n = {"forward.share/8": 12}, {"forward.n": 8}
+    share, near, n = {"forward.share/8": 12}, {"forward.share/64": 63}, {"forward.n": 8}
     # What does not run together is tried alone.
-    assert numbers[:4] == [share | n, share, n, {}]
+    assert numbers[:6] == [share | n, near | n, share, near, n, {}]
+
+
+def test_numbers_among_the_arguments_go_as_far_as_outputs_stay_as_they_are() -> None:
+    inputs = "torch.randn(batch, side), 0.25, 3, 2"
+    task = _task("x.repeat(n, 1) ** p * share", inputs, given="x, share, p, n")
+    found = _found(task)
+    ways = further_numbers(found.groups, found.further)
+    numbers = [{s.name: s.value for s in w.sizes if s.name.startswith("forward.")} for w in ways]
+    share, near, p = {"forward.share/256": 255}, {"forward.share/64": 63}, {"forward.p": 48}
+    assert numbers[:5] == [share | p, near | p, share, near, p]
+    assert generated_workload(task, ways[0].name) == ways[0]
+    assert {s.name: s.value for s in ways[0].sizes}["side"] > 32
+    assert further_numbers(found.groups, ()) == ()
 
 
 def test_numbers_that_stay_and_buffers_that_change_are_named() -> None:

@@ -7,6 +7,7 @@ Whether the task can be judged on such sizes is in `other_sizes.py`, which sizes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from evaluator_svc.baseline_names import EAGER
@@ -19,7 +20,11 @@ from evaluator_svc.judge.admission.workload_admission import exported_program, w
 from evaluator_svc.judge.comparison.needed_factor import cancelling_factor
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
-from evaluator_svc.sizes.generated_workloads import beside_largest, generated_workloads
+from evaluator_svc.sizes.generated_workloads import (
+    beside_largest,
+    further_numbers,
+    generated_workloads,
+)
 from evaluator_svc.sizes.long_axes import LONGER, long_axis_workloads
 from evaluator_svc.sizes.spare_workloads import spare_workloads
 from kernel_foundry.domain.admission import TensorRole, ValueRange, WorkloadAdmission
@@ -38,6 +43,9 @@ _LEAST_ELEMENTS: Final = 3
 
 _NEAR_SEED: Final = 101
 """Seed of the inputs on which the task's check is tried there."""
+
+_FURTHER_NS: Final = 3e7
+"""Longest time of eager PyTorch on timed sizes where numbers become many times as large."""
 
 _LONG_BYTES: Final = 1 << 30
 """Most memory that a reference quadratic in one long axis may need, with sizes beside it that are
@@ -102,6 +110,10 @@ def admissions_of_other_sizes(
         items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
         return (i for i in items if i is not None and not changed_kinds((first, i)))
 
+    def where_sums_cancel(item: PreparedWorkload) -> WorkloadAdmission:
+        factor = cancelling_factor(item.module, tolerance)
+        return replace(of_other_sizes(facts, item), tolerance_factor=factor)
+
     usual = [
         item
         for ways in generated_workloads(sizes.groups, sizes.numbers, sizes.beyond)
@@ -118,10 +130,11 @@ def admissions_of_other_sizes(
     for ways in long_axis_workloads(task, sizes.groups):
         item = next((i for i in loaded(ways) if _is_telling(i, first)), None)
         if item is not None:
-            factor = cancelling_factor(item.module, tolerance)
-            found.append(replace(of_other_sizes(facts, item), tolerance_factor=factor))
+            found.append(where_sums_cancel(item))
     timed = (b.timing.median_ns for b in measured[facts.workload] if b.name == EAGER)
     eager = min(timed, default=math.inf)
+    further = further_numbers(sizes.groups, sizes.further) if eager <= _FURTHER_NS else ()
+    found += map(where_sums_cancel, islice(loaded(further), 1))
     has_long = (
         LONGER**2 * first.sizes.reference_bytes <= _LONG_BYTES and LONGER**2 * eager <= _LONG_NS
     )

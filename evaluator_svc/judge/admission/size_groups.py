@@ -6,6 +6,7 @@ alone, as the width of a picture whose height has the same name; others move wit
 equal.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,7 +19,7 @@ from evaluator_svc.judge.inputs.input_set import flatten_outputs
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.sizes.argument_numbers import other_values, value_beyond
+from evaluator_svc.sizes.argument_numbers import other_values, values_beyond, values_further
 from evaluator_svc.sizes.generated_workloads import SMALL, SizeGroup
 from evaluator_svc.sizes.size_places import SizePlace, size_places
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -30,6 +31,8 @@ _FACTORS: Final = (2, 3, 5, 7, 11, 13, 17, 19)
 _MOST_PLACES: Final = 40
 _MOST_PAIRED: Final = 4
 """Places of one size of which pairs are tried."""
+_MOST_GROWTH: Final = 2
+"""Times the usual elements of outputs: a number that decides how many there are is a size."""
 _HOST_BYTES: Final = 1 << 22
 """Of a workload that is tried on the host where shapes alone do not do."""
 
@@ -41,8 +44,10 @@ class SizeGroups:
     groups: tuple[SizeGroup, ...] = ()
     numbers: tuple[Size, ...] = ()
     """Other values of numbers among forward's arguments."""
-    beyond: tuple[Size, ...] = ()
-    """Values of these that are further from the usual."""
+    beyond: tuple[tuple[Size, ...], ...] = ()
+    """Values of each of these that are further from the usual, the best first."""
+    further: tuple[tuple[Size, ...], ...] = ()
+    """Values of each that are as far as they go."""
     fixed: tuple[str, ...] = ()
     """Sizes of inputs with which the module runs at one value only, as "get_inputs: 1024"."""
     joint: tuple[str, ...] = ()
@@ -85,8 +90,8 @@ class _Search:
         if device is None:
             return SizeGroups(
                 groups=self._named(),
-                numbers=self._numbers(None, other_values),
-                beyond=self._numbers(None, value_beyond),
+                numbers=tuple(values[0] for values in self._numbers(None, other_values)),
+                beyond=self._numbers(None, values_beyond),
             )
         self._devices = [device]
         deciding = self._deciding()
@@ -110,8 +115,9 @@ class _Search:
         )
         return SizeGroups(
             groups=tuple(groups),
-            numbers=self._numbers(device, other_values),
-            beyond=self._numbers(device, value_beyond),
+            numbers=tuple(values[0] for values in self._numbers(device, other_values)),
+            beyond=self._numbers(device, values_beyond),
+            further=self._numbers(device, values_further, most=_MOST_GROWTH * self._count({})),
             fixed=tuple(fixed),
             joint=tuple(self._joint),
         )
@@ -232,12 +238,25 @@ class _Search:
         self,
         device: torch.device | None,
         values: Callable[[str, object], tuple[Size, ...]],
-    ) -> tuple[Size, ...]:
-        found = []
-        for name, value in self._constants:
-            others = values(name, value)
-            found += [o for o in others if device is None or self._runs({o.name: o.value})][:1]
-        return tuple(found)
+        *,
+        most: float = math.inf,
+    ) -> tuple[tuple[Size, ...], ...]:
+        """Return what each argument may be, where it may be anything else.
+
+        Args:
+            device: Where the module is tried; None: it is not.
+            values: Gives other values of an argument, the best first.
+            most: How many elements outputs may have.
+        """
+        found = (
+            tuple(
+                other
+                for other in values(name, value)
+                if device is None or 0 <= self._count({other.name: other.value}) <= most
+            )
+            for name, value in self._constants
+        )
+        return tuple(filter(None, found))
 
     def _named(self) -> tuple[SizeGroup, ...]:
         """Return the named sizes of extents, where nobody can say what the module runs with."""
@@ -257,18 +276,21 @@ class _Search:
             module.close()
 
     def _runs(self, sizes: Mapping[str, int], device: torch.device | None = None) -> bool:
+        return self._count(sizes, device) >= 0
+
+    def _count(self, sizes: Mapping[str, int], device: torch.device | None = None) -> int:
+        """Return how many elements the outputs have; -1 where the module does not run."""
         module = self._module(sizes, device or self._devices[0])
         try:
             values = module.input_values(PREPARATION_SEED)
             arguments = read_arguments(module.model, values, module.workload.sizes)
             with module.user_code("forward()"), torch.no_grad():
                 outputs = module.model(*arguments.values(arguments.tensors))
-                list(flatten_outputs(outputs))
+                return sum(output.numel() for output in flatten_outputs(outputs))
         except TaskInvalidError:
-            return False
+            return -1
         finally:
             module.close()
-        return True
 
     def _module(self, sizes: Mapping[str, int], device: torch.device) -> TaskModule:
         given = {size.name: size.value for size in self._first.sizes} | dict(sizes)
