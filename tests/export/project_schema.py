@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from datetime import datetime
@@ -55,6 +56,9 @@ def check_kernel_builder(files: Mapping[str, str]) -> None:
     assert set(build) <= {"general", framework, "kernel"}
     assert framework != "torch-noarch" or "kernel" not in build
     assert set(build["torch-noarch"]) <= NOARCH
+    capabilities = build["torch-noarch"]["cuda_capabilities"]  # metadata.json needs them for CUDA
+    assert capabilities
+    assert all(re.fullmatch(r"\d+\.\d", capability) for capability in capabilities)
     package = f"torch-ext/{general['name'].replace('-', '_')}"
     exported = [
         node for node in ast.parse(files[f"{package}/__init__.py"]).body
@@ -65,11 +69,14 @@ def check_kernel_builder(files: Mapping[str, str]) -> None:
     for path, text in files.items():
         if not path.startswith(package):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(ast.parse(text, path, feature_version=(3, 9))):
             if isinstance(node, ast.ImportFrom) and node.level:
                 assert node.module in known | {"_ops"}, f"{path}: {node.module}"
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                assert (node.module or "").partition(".")[0] != general["name"].replace("-", "_")
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                aliases = [alias.name for alias in node.names]
+                modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else aliases
+                imported = {module.partition(".")[0] for module in modules}
+                assert imported <= sys.stdlib_module_names | {"torch"}, f"{path}: {imported}"
     assert any(
         path.startswith("tests/test_") and "kernels_ci" in text for path, text in files.items()
     )

@@ -21,6 +21,7 @@ license = "other"  # yours to choose
 backends = ["cuda"]
 
 [torch-noarch]
+cuda_capabilities = ["{capability}"]
 """
 _FLAKE: Final = """\
 {{
@@ -215,10 +216,11 @@ def hf_folder(
             timed.append(first.sizes(workload))
         held = first.record.task.tolerance_of(workload.workload, first.admission.tolerance)
         cases.append((first.sizes(workload), held.rtol, held.atol, held.matched))
+    number = first.admission.device.architecture.removeprefix("sm_")  # all are of the same
     inputs = tensors_of(first.workloads[0], TensorRole.INPUT)
     assert text.count(NAMESPACE_LINE) == 1, "it is one line of each file"
     return {
-        "build.toml": _BUILD.format(package=package),
+        "build.toml": _BUILD.format(package=package, capability=f"{number[:-1]}.{number[-1]}"),
         "flake.nix": _FLAKE.format(package=package),
         **{
             f"source/{name}{f'_{i}' if i else ''}.cu": _source(winner, name, f"_plan_{i}")
