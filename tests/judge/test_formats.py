@@ -12,10 +12,10 @@ from torch.utils._pytree import tree_leaves
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import tolerance
 from evaluator_svc.judge.admission.tolerance import measure
-from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.reference.formats import WideningMode, narrowest, widen_state
+from evaluator_svc.judge.tensors.rounding_noise import UNKNOWN
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Precision, Task
 from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task, prepare

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812  torch's own name for it
 
 from evaluator_svc.judge.comparison.needed_factor import _Distances, needed_factor
-from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
+from evaluator_svc.judge.tensors.rounding_noise import RoundingNoise
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
 from tests.judge.judge_tasks import make_task, prepare

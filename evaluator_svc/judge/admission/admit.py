@@ -29,7 +29,6 @@ from evaluator_svc.judge.baselines import (
     compile_seconds,
     settled_baseline,
 )
-from evaluator_svc.judge.comparison.rounding_noise import UNKNOWN
 from evaluator_svc.judge.compilers import compilers
 from evaluator_svc.judge.graph.cancelling_products import products_cancel
 from evaluator_svc.judge.graph.mode import ignores_mode
@@ -40,6 +39,7 @@ from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import narrowest
 from evaluator_svc.judge.reference.name_table import dtype_name
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.judge.tensors.rounding_noise import UNKNOWN
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.timed_calls.call_inputs import redrawn_tensors
 from evaluator_svc.judge.unusual_values.unusual_integers import unvaried_numbers

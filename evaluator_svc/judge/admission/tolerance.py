@@ -15,13 +15,6 @@ import torch
 
 from evaluator_svc.judge.comparison.batch_slice import BatchSlice, batch_slice, is_independent
 from evaluator_svc.judge.comparison.exact_reference import exact_or_own
-from evaluator_svc.judge.comparison.rounding_noise import (
-    CEILING,
-    SAFETY,
-    UNKNOWN,
-    RoundingNoise,
-    one_run_tells,
-)
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.cut_operands import (
     CUT_SAFETY,
@@ -29,6 +22,13 @@ from evaluator_svc.judge.reference.cut_operands import (
     TF32_CEILING,
     TF32_LOST_BITS,
     CutOperands,
+)
+from evaluator_svc.judge.tensors.rounding_noise import (
+    CEILING,
+    SAFETY,
+    UNKNOWN,
+    RoundingNoise,
+    one_run_tells,
 )
 from evaluator_svc.judge.tensors.scales import cached_elements, group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation

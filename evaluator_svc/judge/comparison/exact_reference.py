@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
 from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.tensors.rounding_noise import RoundingNoise
 from kernel_foundry.errors import TaskInvalidError
 
 _NOISE_SEED = 1

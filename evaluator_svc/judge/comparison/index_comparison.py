@@ -12,9 +12,9 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.rounding_noise import SAFETY, RoundingNoise
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.indexed_values import IndexedValues, IndexLog
+from evaluator_svc.judge.tensors.rounding_noise import SAFETY, RoundingNoise
 from kernel_foundry.errors import TaskInvalidError
 
 _NOISE_SEEDS: Final = (1, 2, 3, 4)

@@ -13,15 +13,6 @@ import torch
 
 from evaluator_svc.judge.comparison.exact_reference import exact_or_own
 from evaluator_svc.judge.comparison.index_comparison import PlacedOutputs, placed_outputs
-from evaluator_svc.judge.comparison.rounding_noise import (
-    CEILING,
-    COPYING,
-    SAFETY,
-    UNKNOWN,
-    RoundingNoise,
-    moved_by_units,
-    one_run_tells,
-)
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.cut_operands import (
     CUT_SAFETY,
@@ -30,6 +21,15 @@ from evaluator_svc.judge.reference.cut_operands import (
     CutOperands,
 )
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.judge.tensors.rounding_noise import (
+    CEILING,
+    COPYING,
+    SAFETY,
+    UNKNOWN,
+    RoundingNoise,
+    moved_by_units,
+    one_run_tells,
+)
 from evaluator_svc.judge.tensors.scales import (
     cached_elements,
     group_scale,
@@ -180,9 +180,15 @@ def _noise(
     if changed.module.allows_tf32:
         with CutOperands(TF32_LOST_BITS):
             cut = measure(changed.run(dtype=torch.float32), safety=CUT_SAFETY)
+    equals_alike = changed.is_stepped and not breaks_ties
     for seed in _NOISE_SEEDS:
         generator = torch.Generator(device).manual_seed(seed)
-        move = partial(moved_by_units, generator=generator, breaks_ties=breaks_ties)
+        move = partial(
+            moved_by_units,
+            generator=generator,
+            breaks_ties=breaks_ties,
+            equals_alike=equals_alike,
+        )
         moved = list(changed.inputs)
         if not has(distribution, Trait.AS_DRAWN):
             moved = [t if holds_classes(t) and not breaks_ties else move(t) for t in moved]
@@ -190,7 +196,7 @@ def _noise(
         if has(distribution, Trait.OF_PARAMETERS):
             state = {path: move(tensor) for path, tensor in state.items()}
         kept = COPYING if has(distribution, Trait.AS_DRAWN) else frozenset[str]()
-        with RoundingNoise(seed=seed, device=device, kept=kept):
+        with RoundingNoise(seed=seed, device=device, kept=kept, equals_alike=equals_alike):
             perturbed = changed.run(inputs=moved, state=state)
         worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
         if one_run_tells(expected, scale * max(worst), granted):

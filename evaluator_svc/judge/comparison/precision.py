@@ -34,10 +34,10 @@ from evaluator_svc.judge.comparison.output_errors import (
     small_columns,
 )
 from evaluator_svc.judge.comparison.rounding_bias import rounding_bias
-from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.formats import is_narrow
+from evaluator_svc.judge.tensors.rounding_noise import RoundingNoise
 from evaluator_svc.judge.tensors.scales import groups_of
 from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits

@@ -15,13 +15,13 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.comparison.rounding_noise import RoundingNoise
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import (
     PREPARATION_SEED,
     CodeShare,
     PreparedWorkload,
 )
+from evaluator_svc.judge.tensors.rounding_noise import RoundingNoise
 
 _UNITS: Final = 32.0
 """Units in the last place by which results are moved, so that enough codes change to measure it."""

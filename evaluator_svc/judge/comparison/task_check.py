@@ -15,16 +15,16 @@ from evaluator_svc.judge.comparison.call_outputs import CallOutputs
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.index_comparison import placed_outputs
 from evaluator_svc.judge.comparison.no_number import no_number_in
-from evaluator_svc.judge.comparison.rounding_noise import (
-    COPYING,
-    RoundingNoise,
-    moved_by_units,
-)
 from evaluator_svc.judge.comparison.unwritten import unwritten_finding
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.reference.check_call import LONGEST_SAID, shown_values
 from evaluator_svc.judge.reference.formats import same_values
+from evaluator_svc.judge.tensors.rounding_noise import (
+    COPYING,
+    RoundingNoise,
+    moved_by_units,
+)
 from evaluator_svc.messages.comparison import RunComparison
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution

@@ -68,6 +68,8 @@ class FarRows:
     """Whether infinity is above zero."""
     large: frozenset[int] = frozenset()
     """Inputs with large values."""
+    is_stepped: bool = False
+    """Whether large values are equal or differ by more than an exponential makes something of."""
     any_sign: bool = False
     """Whether large values have other signs than usual ones."""
     exponent: int = 0

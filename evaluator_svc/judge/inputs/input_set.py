@@ -52,6 +52,9 @@ class InputSet:
         self.state = new_parameters(rules, seed)
         self._own: tuple[torch.Tensor, ...] | None = None
         self._expected: tuple[torch.Tensor, ...] | None = None
+        self.is_stepped = False
+        """Whether values of inputs that are far from zero are equal or far from each other, so that
+        rounding tells none of them apart."""
         self._is_changed = False
         self._is_admitted = False
         self._refusal: TaskInvalidError | Literal[False] | None = None
@@ -76,6 +79,12 @@ class InputSet:
         other.state = dict(state)
         other._own = other._expected = other._refusal = None
         other._is_changed = True
+        return other
+
+    def as_stepped(self) -> Self:
+        """Return the same, of which `is_stepped` holds."""
+        other = copy.copy(self)
+        other.is_stepped = True
         return other
 
     def as_admitted(self) -> Self:

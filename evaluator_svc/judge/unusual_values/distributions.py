@@ -31,7 +31,7 @@ from evaluator_svc.judge.unusual_values.changed_values import (
     sparse_with_signs,
 )
 from evaluator_svc.judge.unusual_values.close_inputs import with_close_inputs
-from evaluator_svc.judge.unusual_values.defined_results import has_no_nan, is_defined
+from evaluator_svc.judge.unusual_values.defined_results import is_defined, outputs_without_nan
 from evaluator_svc.judge.unusual_values.dense_inputs import with_dense_inputs
 from evaluator_svc.judge.unusual_values.extreme_rows import extreme_rows, with_extreme_rows
 from evaluator_svc.judge.unusual_values.far_rows import far_rows, with_far_rows
@@ -111,8 +111,10 @@ def _with_columns(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
 
 def _columns(prepared: PreparedWorkload) -> tuple[ExtremeRows, FarRows]:
     extreme, far = extreme_rows(prepared, of_columns=True), far_rows(prepared, of_columns=True)
-    masks = with_extreme_rows(prepared, prepared.shared_set(PREPARATION_SEED), extreme)
-    is_taken = has_no_nan(with_far_rows(prepared, masks, far))
+    ordinary = prepared.shared_set(PREPARATION_SEED)
+    masks = with_extreme_rows(prepared, ordinary, extreme)
+    alone, together = (with_far_rows(prepared, some, far) for some in (ordinary, masks))
+    is_taken = outputs_without_nan(alone) <= outputs_without_nan(together)
     return extreme, far if is_taken else FarRows(of_columns=True)
 
 

@@ -7,9 +7,10 @@ throughout, too, and so may its results be: of these it has to give no NaN. Infi
 where it looks for the least.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Final
 
 import torch
@@ -21,9 +22,12 @@ from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, Prepa
 from evaluator_svc.judge.tensors.structure import keeps_structure
 from evaluator_svc.judge.tensors.tensor_parts import by_lines, by_row, generator_of
 from evaluator_svc.judge.unusual_values.defined_results import (
+    defined_outputs,
     has_no_nan,
     is_defined,
     is_well_defined,
+    is_well_defined_in_part,
+    well_defined_outputs,
 )
 from evaluator_svc.judge.unusual_values.far_sizes import has_no_size
 
@@ -35,6 +39,9 @@ _BANDS: Final = {
 }
 """Least and most magnitude of large rows: of float16 the squares overflow, not the values; of wider
 formats a maximum is far beyond what a kernel may begin at, and all are values of float16."""
+_STEP: Final = 128.0
+"""Distance of large values beyond which an exponential makes nothing of a difference; all formats
+hold multiples of it."""
 _FARTHER: Final = {100: 116, 24: 40}
 """Binary logarithms of extra factors for references without a size of their own, the largest first,
 and of the farthest values, of which the reference is asked: beyond what a kernel may have for
@@ -51,7 +58,8 @@ _MOST_INFINITE: Final = 0.75
 
 def with_far_rows(prepared: PreparedWorkload, input_set: InputSet, rows: FarRows) -> InputSet:
     """Return a set with such rows; itself where no input has any."""
-    return with_free_inputs(prepared, input_set, partial(_with_rows, rows=rows))
+    changed = with_free_inputs(prepared, input_set, partial(_with_rows, rows=rows))
+    return changed.as_stepped() if rows.is_stepped and changed is not input_set else changed
 
 
 def far_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> FarRows:
@@ -68,17 +76,8 @@ def far_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> FarRows
         changed = with_far_rows(prepared, ordinary, rows)
         return changed is not ordinary and asked(changed)
 
-    plain = found = FarRows(of_columns=of_columns)
-    for any_sign in (True, False):
-        signed = replace(found, any_sign=any_sign)
-
-        def has_large(chosen: frozenset[int], rows: FarRows = signed) -> bool:
-            return is_taken(replace(rows, large=chosen), is_well_defined)
-
-        large = defined_inputs(floats, has_large)
-        if large:
-            found = replace(signed, large=large)
-            break
+    plain = FarRows(of_columns=of_columns)
+    found = _with_large(prepared, ordinary, floats, plain)
     for exponent, tried in _FARTHER.items() if found.large and prepared.traits.orders else ():
         farther = replace(found, exponent=exponent)
         if _has_no_size(prepared, tried) and is_taken(farther, is_well_defined):
@@ -96,8 +95,42 @@ def far_rows(prepared: PreparedWorkload, *, of_columns: bool = False) -> FarRows
         if endless:
             return replace(base, infinite=endless)
     infinite = defined_inputs(floats, lambda chosen: is_taken(replace(plain, infinite=chosen)))
-    both = replace(found, infinite=infinite)
-    return both if infinite and (not found.large or is_taken(both)) else found
+    if not infinite or not found.large:
+        return replace(found, infinite=infinite)
+    large, both = with_far_rows(prepared, ordinary, found), replace(found, infinite=infinite)
+    outputs = defined_outputs(large)
+    if outputs != well_defined_outputs(large):
+        return replace(plain, infinite=infinite)  # by which what rounding decides there is told
+    is_together = outputs <= defined_outputs(with_far_rows(prepared, ordinary, both))
+    return both if is_together else found
+
+
+def _with_large(
+    prepared: PreparedWorkload, ordinary: InputSet, floats: Sequence[int], plain: FarRows
+) -> FarRows:
+    """Return rows with the large values that the reference takes: in all outputs, or in some."""
+    # Which of several equal values is the largest is as open as what a product rounds to.
+    may_be_stepped = not (prepared.module.names_places or prepared.traits.has_matrix_products)
+    ways = [(is_well_defined, plain)]
+    if may_be_stepped:
+        ways.append((is_well_defined, replace(plain, is_stepped=True)))
+    if len(ordinary.expected()) > 1:
+        ways.append((is_well_defined_in_part, replace(plain, is_stepped=may_be_stepped)))
+    for (is_taken, rows), any_sign in product(ways, (True, False)):
+        signed = replace(rows, any_sign=any_sign)
+
+        def has_large(
+            chosen: frozenset[int],
+            rows: FarRows = signed,
+            is_taken: Callable[[InputSet], bool] = is_taken,
+        ) -> bool:
+            changed = with_far_rows(prepared, ordinary, replace(rows, large=chosen))
+            return changed is not ordinary and is_taken(changed)
+
+        large = defined_inputs(floats, has_large)
+        if large:
+            return replace(signed, large=large)
+    return plain
 
 
 def _has_no_size(prepared: PreparedWorkload, exponent: int) -> bool:
@@ -135,6 +168,8 @@ def _with_rows(index: int, tensor: torch.Tensor, *, rows: FarRows) -> torch.Tens
         if is_large:
             share = values.abs() / values.abs().amax(-1, keepdim=True).clamp(min=1e-30)
             size = low + (high - low) * share
+            if rows.is_stepped:
+                size = _STEP * (size / _STEP).round()
             if rows.exponent and values.dtype is not torch.float16:
                 size = torch.where(drawn > 0.5, 2.0**rows.exponent * size, size)
             signs = values.sign()

@@ -79,6 +79,7 @@ def moved_by_units(
     generator: torch.Generator,
     units: float = 1.0,
     breaks_ties: bool = False,
+    equals_alike: bool = False,
 ) -> torch.Tensor:
     """Return floats moved by units in the last place, up or down at random; others stay.
 
@@ -87,19 +88,47 @@ def moved_by_units(
         generator: Of the directions.
         units: At least one: half of one would be rounded away.
         breaks_ties: Whether zeros become the least normal number of either sign.
+        equals_alike: Whether equal values move alike, as where each is computed by itself.
     """
     if not tensor.is_floating_point():
         return tensor
     format_ = torch.finfo(tensor.dtype)
+    drawn = _Shares(generator, of_values=equals_alike)
 
     def move(part: torch.Tensor) -> torch.Tensor:
-        sign = torch.rand(part.shape, generator=generator, device=part.device).sub_(0.5).sign_()
+        sign = drawn(part).sub_(0.5).sign_()
         moved = (part.double() * (1.0 + units * format_.eps * sign.double())).to(part.dtype)
         if breaks_ties:
             moved = torch.where(part == 0, (format_.tiny * sign.double()).to(part.dtype), moved)
         return moved
 
     return by_cached_part(tensor, move)
+
+
+class _Shares:
+    """Draws numbers between 0 and 1 for parts of a tensor, float32.
+
+    Args:
+        generator: Of the numbers.
+        of_values: Whether equal elements get the same number.
+    """
+
+    def __init__(self, generator: torch.Generator, *, of_values: bool) -> None:
+        self._generator = generator
+        self._factor: torch.Tensor | None = None
+        if of_values:
+            device = generator.device
+            drawn = torch.randint(1 << 62, (1,), generator=generator, device=device)
+            self._factor = 2 * drawn + 1
+
+    def __call__(self, part: torch.Tensor) -> torch.Tensor:
+        if self._factor is None:
+            return torch.rand(
+                part.shape, generator=self._generator, dtype=torch.float32, device=part.device
+            )
+        # The highest bits of a product tell of all bits.
+        product = part.double().view(torch.int64) * self._factor
+        return (product.double() / 2.0**64 + 0.5).float()
 
 
 class RoundingNoise(OperatorMode):
@@ -111,6 +140,7 @@ class RoundingNoise(OperatorMode):
         units: Most that a result is moved by, in units of its last place.
         replaces_nan: Whether NaN becomes any number.
         kept: Names of operators whose results stay.
+        equals_alike: Whether equal elements of a result move alike.
     """
 
     def __init__(
@@ -121,11 +151,13 @@ class RoundingNoise(OperatorMode):
         units: float = 0.5,
         replaces_nan: bool = False,
         kept: frozenset[str] = frozenset(),
+        equals_alike: bool = False,
     ) -> None:
         super().__init__()
         self._units = units
         self._replaces_nan = replaces_nan
         self._kept = _EXACT_RESULTS | kept
+        self._equals_alike = equals_alike
         self._generator = torch.Generator(device).manual_seed(seed)
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -153,13 +185,11 @@ class RoundingNoise(OperatorMode):
             return value
         if value.device != self._generator.device:
             return value  # a size or an index on the host, on its way to the device
-        return by_cached_part(value, self._moved)
+        drawn = _Shares(self._generator, of_values=self._equals_alike)
+        return by_cached_part(value, lambda part: self._moved(part, drawn(part)))
 
-    def _moved(self, value: torch.Tensor) -> torch.Tensor:
-        factor = torch.rand(
-            value.shape, generator=self._generator, dtype=torch.float32, device=value.device
-        )
-        factor = factor.mul_(2.0).sub_(1.0)
+    def _moved(self, value: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        factor = drawn.mul_(2.0).sub_(1.0)
         if self._replaces_nan:
             value = torch.where(value.isnan(), (_ANY_NUMBER * factor).to(value.dtype), value)
         factor = factor.mul_(self._units * torch.finfo(value.dtype).eps)
