@@ -1,10 +1,11 @@
 """Implementations under contract: as objects, and behind a server on a real UNIX socket.
 
-One of each kind is reached by a gateway before its server.
+One of each kind is reached by a gateway before its server instead. PostgreSQL's is an object: what
+is on the wire does not depend on the database.
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -29,35 +30,35 @@ class Closable(Protocol):
 
 
 P = TypeVar("P", bound=Closable)
-Reach = Callable[[P, Callable[[P], Service], Callable[[str], P]], AbstractAsyncContextManager[P]]
-"""From an implementation, its service and its client to what a test talks to."""
+SOCKET = " by a socket"
 
 
-@pytest.fixture(params=["direct", "unix"])
-def reach(request: pytest.FixtureRequest, tmp_path: Path) -> Reach[P]:
-    """Reach an implementation directly, or through a server."""
+def each_way(*kinds: str) -> list[str]:
+    """Name each kind of implementation twice: as an object, and behind a socket."""
+    return [f"{kind}{suffix}" for kind in kinds for suffix in ("", SOCKET)]
 
-    @asynccontextmanager
-    async def direct(
-        implementation: P, _service: Callable[[P], Service], _connect: Callable[[str], P]
-    ) -> AsyncIterator[P]:
+
+@asynccontextmanager
+async def reach(
+    name: str,
+    folder: Path,
+    implementation: P,
+    service: Callable[[P], Service],
+    connect: Callable[[str], P],
+) -> AsyncIterator[P]:
+    """Yield what a test talks to: the implementation, or a client where the name says so."""
+    if not name.endswith(SOCKET):
         try:
             yield implementation
         finally:
             await implementation.close()
-
-    @asynccontextmanager
-    async def unix(
-        implementation: P, service: Callable[[P], Service], connect: Callable[[str], P]
-    ) -> AsyncIterator[P]:
-        async with running([service(implementation)], f"unix:{tmp_path}/s", grace_s=1.0) as target:
-            remote = connect(target)
-            try:
-                yield remote
-            finally:
-                await remote.close()
-
-    return direct if request.param == "direct" else unix
+        return
+    async with running([service(implementation)], f"unix:{folder}/s", grace_s=1.0) as target:
+        remote = connect(target)
+        try:
+            yield remote
+        finally:
+            await remote.close()
 
 
 @pytest.fixture
@@ -81,8 +82,8 @@ def task() -> Task:
     )
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "gateway"])
-async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
+@pytest.fixture(params=[*each_way("sqlite"), "postgresql", "gateway"])
+async def archive(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Archive]:
     url = f"sqlite:///{tmp_path}/a.sqlite"
     if request.param == "postgresql":
         url = request.getfixturevalue("postgres_server").new_store()
@@ -92,7 +93,9 @@ async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> Asyn
             implementation = await stack.enter_async_context(
                 by_gateway(implementation, archive_service, RemoteArchive)
             )
-        yield await stack.enter_async_context(reach(implementation, archive_service, RemoteArchive))
+        yield await stack.enter_async_context(
+            reach(request.param, tmp_path, implementation, archive_service, RemoteArchive)
+        )
 
 
 @pytest.fixture

@@ -2,13 +2,14 @@
 
 By a gateway, too, before the fake and before Ray Serve.
 
-Each behind a UNIX socket too.
+Those that are no client themselves behind a UNIX socket too.
 """
 
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.fleet.membership import FixedSource
 from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.contract.conftest import SOCKET, each_way, reach
 from tests.rpc.gateway import by_gateway, gateway_before
 from tests.shared_evaluator import Shared
 
@@ -56,35 +58,34 @@ def fleet_of_two(evaluator: Evaluator) -> Fleet:
 
 @pytest.fixture(
     params=[
-        "fake",
-        "null",
-        pytest.param("sycl", marks=pytest.mark.sycl),
-        "fleet",
+        *each_way("fake", "null", "fleet"),
+        *(pytest.param(name, marks=pytest.mark.sycl) for name in each_way("sycl")),
         "gateway",
         pytest.param("ray", marks=pytest.mark.ray),
         pytest.param("ray by gateway", marks=pytest.mark.ray),
     ]
 )
 async def evaluator(
-    request: pytest.FixtureRequest, reach, local_evaluator: Callable[[str], Evaluator]
+    request: pytest.FixtureRequest, tmp_path: Path, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[Evaluator]:
     implementation: Evaluator = FakeEvaluator()
+    kind = request.param.removesuffix(SOCKET)
     async with AsyncExitStack() as stack:
-        if request.param == "fleet":
+        if kind == "fleet":
             implementation = fleet_of_two(local_evaluator("null"))
-        elif request.param == "gateway":
+        elif kind == "gateway":
             implementation = await stack.enter_async_context(
                 by_gateway(implementation, evaluator_service, RemoteEvaluator)
             )
-        elif request.param.startswith("ray"):
+        elif kind.startswith("ray"):
             address = request.getfixturevalue("ray_address")
-            if request.param == "ray by gateway":
+            if kind == "ray by gateway":
                 address = await stack.enter_async_context(gateway_before(address))
             implementation = RemoteEvaluator(f"{address}/null")
-        elif request.param != "fake":
-            implementation = Shared(local_evaluator(request.param))
+        elif kind != "fake":
+            implementation = Shared(local_evaluator(kind))
         yield await stack.enter_async_context(
-            reach(implementation, evaluator_service, RemoteEvaluator)
+            reach(request.param, tmp_path, implementation, evaluator_service, RemoteEvaluator)
         )
 
 
@@ -233,14 +234,14 @@ async def test_sweep_of_no_task_is_an_error(evaluator: Evaluator) -> None:
 
 @pytest.mark.sycl
 async def test_compiler_log_is_bounded(
-    reach, local_evaluator: Callable[[str], Evaluator], task: Task
+    tmp_path: Path, local_evaluator: Callable[[str], Evaluator], task: Task
 ) -> None:
     """A candidate that makes the compiler talk for ever costs 64 KiB of log."""
     noise = f'template <int N> void f() {{ static_assert(N < 0, "{"x" * 4000}"); }}\n'
     noise += "void g() {" + "".join(f"f<{number}>();" for number in range(19)) + "}"
     text = CANDIDATE.replace("```sycl\n", f"```sycl\n{noise}\n")
     shared = Shared(local_evaluator("sycl"))
-    async with reach(shared, evaluator_service, RemoteEvaluator) as evaluator:
+    async with reach(SOCKET, tmp_path, shared, evaluator_service, RemoteEvaluator) as evaluator:
         evaluation = await evaluator.evaluate(
             EvaluationRequest(task=task, device="", source=split(text))
         )

@@ -25,6 +25,7 @@ from kernel_foundry.domain.measures import Measures
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Experience
 from kernel_foundry.rpc.experience import RemoteExperience
+from tests.contract.conftest import each_way, reach
 from tests.rpc.gateway import by_gateway
 
 BANKS = Lesson(
@@ -61,10 +62,8 @@ BOTH = Lesson(
 )
 
 
-@pytest.fixture(params=["local", "gateway"])
-async def experience(
-    request: pytest.FixtureRequest, reach, tmp_path: Path
-) -> AsyncIterator[Experience]:
+@pytest.fixture(params=[*each_way("local"), "gateway"])
+async def experience(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Experience]:
     """The library without hand-written lessons, reached each way."""
     store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
     implementation: Experience = ExperienceLibrary(store, seeds={}, owns_store=True)
@@ -74,7 +73,7 @@ async def experience(
                 by_gateway(implementation, experience_service, RemoteExperience)
             )
         reached = await stack.enter_async_context(
-            reach(implementation, experience_service, RemoteExperience)
+            reach(request.param, tmp_path, implementation, experience_service, RemoteExperience)
         )
         for lesson in (BANKS, LANES, BOTH):
             await reached.add(lesson)

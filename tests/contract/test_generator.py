@@ -1,6 +1,6 @@
 """What every generator promises: the fake, the real one with recipes, one by a gateway.
 
-Each behind a UNIX socket too.
+The first two behind a UNIX socket too.
 """
 
 import asyncio
@@ -22,25 +22,24 @@ from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 from kernel_foundry.ports import Generator
 from kernel_foundry.rpc.generator import RemoteGenerator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.contract.conftest import each_way, reach
 from tests.generators import generator_in
 from tests.pointwise import pointwise_admission
 from tests.rpc.gateway import by_gateway
 
 
-@pytest.fixture(params=["fake", "local", "gateway"])
-async def generator(
-    request: pytest.FixtureRequest, reach, tmp_path: Path
-) -> AsyncIterator[Generator]:
+@pytest.fixture(params=[*each_way("fake", "local"), "gateway"])
+async def generator(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Generator]:
     implementation: Generator = FakeGenerator()
     async with AsyncExitStack() as stack:
-        if request.param == "local":
+        if request.param.startswith("local"):
             implementation = generator_in(tmp_path, LiteLlmModels())
         elif request.param == "gateway":
             implementation = await stack.enter_async_context(
                 by_gateway(implementation, generator_service, RemoteGenerator)
             )
         yield await stack.enter_async_context(
-            reach(implementation, generator_service, RemoteGenerator)
+            reach(request.param, tmp_path, implementation, generator_service, RemoteGenerator)
         )
 
 
