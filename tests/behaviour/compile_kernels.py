@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kernel_foundry_native as native
 from kernel_foundry.plan import kernels, translation_unit
+from kernel_foundry_native.sycl_headers import header_option
 
 
 def main(folder: str, *sources: str) -> None:
@@ -18,7 +19,7 @@ def main(folder: str, *sources: str) -> None:
         text = source.read_text(encoding="utf-8")
         built = compiler.compile(
             source=translation_unit(text, {}, native.prelude("sycl"), "sycl"),
-            options=["-DNDEBUG"],
+            options=["-DNDEBUG", header_option(text)],
             kernels=[k.name for k in kernels(text, "sycl", {})],
         )
         Path(folder, f"{source.stem}.spv").write_bytes(built.code)

@@ -8,6 +8,7 @@ import pytest
 
 import kernel_foundry_native as native
 from kernel_foundry_native import _core
+from kernel_foundry_native.sycl_headers import needed_headers
 
 SOFTMAX_ROWS = """
 #define SG 32
@@ -73,7 +74,13 @@ def compiler(sycl: ModuleType) -> Iterator[Any]:
     opened.release()
 
 
+def sycl_source(text: str) -> str:
+    """Return a whole translation unit, with the headers that the text names: others take longer."""
+    headers = f"#define KERNEL_FOUNDRY_HEADERS {needed_headers(text)}\n"
+    return headers + native.prelude("sycl") + text
+
+
 @pytest.fixture(scope="session")
 def softmax_source() -> str:
     """Return a whole translation unit with the kernel `softmax_rows(x, out, rows, cols)`."""
-    return native.prelude("sycl") + SOFTMAX_ROWS
+    return sycl_source(SOFTMAX_ROWS)

@@ -13,7 +13,7 @@ import pytest
 
 import kernel_foundry_native as native
 from kernel_foundry_native._core import POISON_BYTE
-from kernel_foundry_native.sycl_headers import header_option
+from tests.native.conftest import sycl_source
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
 
@@ -35,8 +35,7 @@ def run_once(
 ) -> None:
     """Build `text` behind the prelude and launch one kernel on numpy arrays."""
     compiler = sycl.open_compiler()
-    source, headers = native.prelude("sycl") + text, header_option(text)
-    built = compiler.compile(source=source, options=[headers], kernels=[kernel])
+    built = compiler.compile(source=sycl_source(text), options=[], kernels=[kernel])
     compiler.release()
     sequence = sycl.LaunchSequence(device)
     sequence.launch(
@@ -178,9 +177,7 @@ void twice(const float* sums, float* out) {
   out[i] = 2 * sums[i];
 }"""
     )
-    built = compiler.compile(
-        source=native.prelude("sycl") + text, options=[], kernels=["add", "twice"]
-    )
+    built = compiler.compile(source=sycl_source(text), options=[], kernels=["add", "twice"])
     program = device.load(code=built.code, kernels=["add", "twice"])
     sequence = sycl.LaunchSequence(device)
     geometry = {"grid": (4, 1, 1), "block": (16, 1, 1), "dimensions": 1}
@@ -205,15 +202,13 @@ def test_kernels_of_different_sub_group_sizes_stay_in_one_module(
         + f"void k{size}(int* out) {{ out[0] = {size}; }}\n"
         for size in (8, 32)
     )
-    built = compiler.compile(
-        source=native.prelude("sycl") + text, options=[], kernels=["k8", "k32"]
-    )
+    built = compiler.compile(source=sycl_source(text), options=[], kernels=["k8", "k32"])
     assert device.load(code=built.code, kernels=["k8", "k32"]).kernel_names == ["k8", "k32"]
 
 
 def test_a_bad_source_brings_the_compilers_log(compiler: Any) -> None:
     code = KERNEL_1D + "void k(int* out) {\n  out[0] = missing;\n}"
-    text = native.prelude("sycl") + '#line 1 "candidate.sycl"\n' + code
+    text = sycl_source('#line 1 "candidate.sycl"\n' + code)
     with pytest.raises(native.CompileError) as caught:
         compiler.compile(source=text, options=[], kernels=["k"])
     log = caught.value.log
@@ -223,7 +218,7 @@ def test_a_bad_source_brings_the_compilers_log(compiler: Any) -> None:
 
 
 def test_a_kernel_that_is_not_in_the_source_is_a_compile_error(compiler: Any) -> None:
-    text = native.prelude("sycl") + KERNEL_1D + "void k(int* out) { out[0] = 1; }"
+    text = sycl_source(KERNEL_1D + "void k(int* out) { out[0] = 1; }")
     with pytest.raises(native.CompileError, match="other"):
         compiler.compile(source=text, options=[], kernels=["k", "other"])
 

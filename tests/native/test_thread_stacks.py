@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import kernel_foundry_native as native
+from tests.native.conftest import sycl_source
 
 pytestmark = pytest.mark.sycl
 
@@ -46,6 +47,7 @@ void count(sycl::local_accessor<unsigned, 1> tile, int n, int back, int leaves, 
 WRITES_ABOVE_FRAMES = """
 import ctypes, mmap
 import kernel_foundry_native as native
+from tests.native.conftest import sycl_source
 AT_EXECFN = 31  # the name of the file that was executed: <elf.h>
 libc = ctypes.CDLL(None)
 libc.getauxval.restype = ctypes.c_ulong
@@ -65,7 +67,7 @@ class Marks:
         self.module = native.device_kind("sycl")
         self.device: Any = self.module.open_device()
         compiler = self.module.open_compiler()
-        source = native.prelude("sycl") + SOURCE
+        source = sycl_source(SOURCE)
         built = compiler.compile(source=source, options=[], kernels=("count",))
         self.program = self.device.load(code=built.code, kernels=("count",))
         self.found = self.device.allocate(8 * GROUPS * BLOCK)
