@@ -11,7 +11,8 @@ from typing import Final
 
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
 
-_PROBE_SECONDS: Final = 10.0
+_PROBE_SECONDS: Final = 60.0
+"""It starts Python; what a busy machine says holds for the whole process."""
 SCRATCH_BYTES: Final = 256 << 20
 """Size of the scratch folder, which is in memory."""
 
