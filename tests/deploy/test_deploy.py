@@ -28,7 +28,6 @@ DEPLOY = ROOT / "deploy"
 DOCKERFILE = DEPLOY / "containers" / "Dockerfile"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 BATCH = DEPLOY / "slurm" / "evaluators.sbatch"
-PROBES = {"readinessProbe", "livenessProbe"}
 INSTALLED = "/opt/kernel-foundry/bin/kfoundry"
 
 

@@ -85,15 +85,6 @@ CASES = {
         FindingKind.ILLEGAL_ACCESS,
         None,
     ),
-    "system in device code": (
-        candidate(
-            head='extern "C" SYCL_EXTERNAL int system(const char*);\n' + HEAD,
-            body='  if (i == 0) out[i] = system("touch /tmp/kernel-foundry-was-here");',
-        ),
-        EvaluationOutcome.REJECTED,
-        FindingKind.POLICY,
-        None,
-    ),
     "additions of all groups without atomics": (
         candidate(
             body="  out[syclext::this_work_item::get_nd_item<1>().get_local_id(0)] += x[i];",
@@ -227,7 +218,7 @@ def test_groups_that_wait_for_later_ones_are_found_though_all_run_at_once(judged
     begun = zeros(1, uint32)
     scaled_relu[2, 1](x, weight, out, begun, rows * cols, cols)
 """
-    limits = EvaluationLimits(build_seconds=20.0, run_seconds=2.0, timing_seconds=0.05)
+    limits = EvaluationLimits(build_seconds=20.0, run_seconds=1.0, timing_seconds=0.05)
     evaluation = judged(candidate(head=head, body=body, plan=plan), limits=limits)
     assert evaluation.outcome is EvaluationOutcome.TIMEOUT, evaluation.findings
 
@@ -235,7 +226,7 @@ def test_groups_that_wait_for_later_ones_are_found_though_all_run_at_once(judged
 def test_an_endless_compile_ends_at_its_deadline(judged):
     """Template recursion is ended as a time-out, and the next candidate is judged."""
     text = candidate(head=_TEMPLATES + HEAD, body="  out[i] = Grow<26, 1>::value;")
-    evaluation = judged(text, limits=EvaluationLimits(build_seconds=2.0))
+    evaluation = judged(text, limits=EvaluationLimits(build_seconds=1.0))
     assert evaluation.outcome is EvaluationOutcome.TIMEOUT, evaluation.findings
     assert evaluation.findings[0].kind is FindingKind.TIME_LIMIT
     assert judged(judged.right).passed
@@ -254,4 +245,5 @@ def test_nothing_of_a_rejected_candidate_ran(judged, tmp_path):
     head = 'extern "C" SYCL_EXTERNAL int system(const char*);\n' + HEAD
     evaluation = judged(candidate(head=head, body=f'  out[i] = system("touch {mark}");'))
     assert evaluation.outcome is EvaluationOutcome.REJECTED
+    assert FindingKind.POLICY in [f.kind for f in evaluation.findings]
     assert not mark.exists()

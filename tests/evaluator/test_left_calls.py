@@ -1,4 +1,4 @@
-"""A call that nobody waits for is stopped, in this process and over either transport.
+"""A call that nobody waits for is stopped, in this process and over a socket.
 
 One with a request id goes on for some seconds, in which its repeat gets the verdict.
 """
@@ -98,7 +98,7 @@ def impatient(cache_dir: Path) -> Iterator[LocalEvaluator]:
     asyncio.run(evaluator.close())
 
 
-@pytest.fixture(params=["direct", "unix", "tcp"])
+@pytest.fixture(params=["direct", "socket"])
 async def connect(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
     """Return what makes a client of an evaluator; each has a connection of its own."""
     async with AsyncExitStack() as stack:
@@ -108,9 +108,9 @@ async def connect(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             if request.param == "direct":
                 return evaluator
             if not targets:
-                listen = f"unix:{tmp_path}/s" if request.param == "unix" else "127.0.0.1:0"
                 service = evaluator_service(Shared(evaluator))
-                targets.append(await stack.enter_async_context(running([service], listen)))
+                serving = running([service], f"unix:{tmp_path}/s")
+                targets.append(await stack.enter_async_context(serving))
             remote = RemoteEvaluator(targets[0], ONCE)
             stack.push_async_callback(remote.close)
             return remote

@@ -4,11 +4,12 @@ import threading
 
 import pytest
 import torch
-from torch._inductor import cpu_vec_isa
 
 from evaluator_svc.judge.compilers import compilers
 
 CPU = torch.device("cpu")
+_INSTRUCTIONS = "torch._inductor.cpu_vec_isa"
+"""By name: it takes seconds to import, and every process reads every test file."""
 
 
 @pytest.fixture
@@ -22,8 +23,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return []
 
     _GO_ON.clear()
-    monkeypatch.setattr(cpu_vec_isa, "supported_vec_isa_list", [])
-    monkeypatch.setattr(cpu_vec_isa, "valid_vec_isa_list", ask)
+    monkeypatch.setattr(f"{_INSTRUCTIONS}.supported_vec_isa_list", [])
+    monkeypatch.setattr(f"{_INSTRUCTIONS}.valid_vec_isa_list", ask)
     return names
 
 
@@ -78,8 +79,10 @@ def test_no_instructions_are_tried_but_the_best_until_some_work(
         )
     ]
     kept = sets[2]
-    monkeypatch.setattr(cpu_vec_isa, "supported_vec_isa_list", sets)
-    monkeypatch.setattr(cpu_vec_isa, "x86_isa_checker", lambda: ["avx2", "avx512", "avx512_vnni"])
+    monkeypatch.setattr(f"{_INSTRUCTIONS}.supported_vec_isa_list", sets)
+    monkeypatch.setattr(
+        f"{_INSTRUCTIONS}.x86_isa_checker", lambda: ["avx2", "avx512", "avx512_vnni"]
+    )
     _GO_ON.set()
     with compilers(CPU, are_wanted=True, at_once=False) as wait:
         wait()
