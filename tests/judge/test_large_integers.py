@@ -63,6 +63,27 @@ def test_they_keep_their_sign_where_the_reference_takes_no_other() -> None:
 
 
 @pytest.mark.parametrize(
+    ("result", "values", "least"),
+    [
+        ("torch.ldexp(torch.ones(rows, cols), x0)", "torch.randint(0, 9, (rows, cols))", 17),
+        ("(x0 * 0.125).exp()", "torch.randint(0, 31, (rows, cols))", 100),
+        ("(x0 * 0.125).exp()", "torch.randint(0, 31, (rows, cols)).float()", 100),
+        ("(1 + x0).sqrt() * 1e37", "torch.randint(0, 31, (rows, cols))", 100),
+    ],
+    ids=["powers of two", "exponentials", "whole floats", "no signs"],
+)
+def test_what_overflows_meets_the_largest_that_do_not(result: str, values: str, least: int) -> None:
+    task = _task(result, values)
+    assert _is_found(task)
+    prepared = prepare(task)
+    for seed in (5, 6):
+        changed = with_distribution(prepared, prepared.input_set(seed), LARGE)
+        assert int(changed.inputs[0].max()) >= least
+        assert (int(changed.inputs[0].min()) < 0) is ("sqrt" not in result)
+        assert all(bool(output.isfinite().all()) for output in changed.expected())
+
+
+@pytest.mark.parametrize(
     ("result", "values"),
     [
         ("torch.randn(1 << 20, generator=torch.Generator().manual_seed(1))[x0]", IDS),

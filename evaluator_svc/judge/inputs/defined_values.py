@@ -80,6 +80,16 @@ class FarRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WholeSizes:
+    """How large whole numbers may be."""
+
+    any_sign: bool = False
+    """Whether they have other signs than usual ones."""
+    bits: int | None = None
+    """Most bits; None: as many as their format is tried with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SmallSlices:
     """What may be small as a whole."""
 

@@ -4,10 +4,13 @@ What a kernel may take for a place, a length or a class stays: what the referenc
 one (`reference/input_uses.py`), offsets in order, masks of two or three values.
 """
 
+from bisect import bisect
+from dataclasses import replace
 from typing import Final
 
 import torch
 
+from evaluator_svc.judge.inputs.defined_values import WholeSizes
 from evaluator_svc.judge.inputs.free_inputs import free_inputs, with_free_inputs
 from evaluator_svc.judge.inputs.input_set import InputSet
 from evaluator_svc.judge.inputs.prepared_workload import PREPARATION_SEED, PreparedWorkload
@@ -20,6 +23,10 @@ from evaluator_svc.judge.unusual_values.whole_numbers import large_integers, wit
 
 _SPARE_BITS: Final = (0, 1)
 """Spare bits of integers that fill their type, and of those whose difference fits into it."""
+_MOST_BITS: Final = 40
+"""Bits of the largest numbers that are asked for where larger ones overflow."""
+_SPARE: Final = 2
+"""Bits fewer than those of numbers that overflow: a few numbers of another draw may be larger."""
 _CODES: Final = 256
 """Most different values of a tensor of classes; with more they are numbers, whatever they look
 up."""
@@ -29,21 +36,34 @@ _MASKS: Final = 3
 
 def with_unusual_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set with larger numbers, other powers and other shifts that the reference takes."""
-    any_sign, spare_bits = prepared.once(_any_sign), prepared.once(_spare_bits)
-    larger = _with_large(prepared, input_set, any_sign=any_sign, spare_bits=spare_bits)
+    sizes, spare_bits = prepared.once(_sizes), prepared.once(_spare_bits)
+    larger = _with_large(prepared, input_set, sizes, spare_bits=spare_bits)
     return with_other_steps(prepared, larger, prepared.once(_least_step))
 
 
-def _any_sign(prepared: PreparedWorkload) -> bool:
+def _sizes(prepared: PreparedWorkload) -> WholeSizes:
+    """Return the sizes that are tried: the largest, or what the reference gives numbers on."""
     ordinary = prepared.shared_set(PREPARATION_SEED)
-    signed = _with_large(prepared, ordinary, any_sign=True)
-    return signed is not ordinary and is_defined(signed)
+
+    def is_taken(sizes: WholeSizes) -> bool:
+        changed = _with_large(prepared, ordinary, sizes)
+        return changed is ordinary or is_defined(changed)
+
+    for any_sign in (True, False):
+        if is_taken(WholeSizes(any_sign=any_sign)):
+            return WholeSizes(any_sign=any_sign)
+    too_large = 1 + bisect(
+        range(1, _MOST_BITS), 0, key=lambda bits: not is_taken(WholeSizes(bits=bits))
+    )
+    found = WholeSizes(bits=max(too_large - _SPARE, 0))
+    signed = replace(found, any_sign=True)
+    return signed if is_taken(signed) else found
 
 
 def _spare_bits(prepared: PreparedWorkload) -> int | None:
-    ordinary, any_sign = prepared.shared_set(PREPARATION_SEED), prepared.once(_any_sign)
+    ordinary, sizes = prepared.shared_set(PREPARATION_SEED), prepared.once(_sizes)
     for spare_bits in _SPARE_BITS if prepared.traits.is_whole else ():
-        large = _with_large(prepared, ordinary, any_sign=any_sign, spare_bits=spare_bits)
+        large = _with_large(prepared, ordinary, sizes, spare_bits=spare_bits)
         with IntegerOverflows() as overflows:
             is_taken = large is not ordinary and is_defined(large)
         if is_taken and not overflows.found:
@@ -63,8 +83,8 @@ def _least_step(prepared: PreparedWorkload) -> int | None:
 def _with_large(
     prepared: PreparedWorkload,
     input_set: InputSet,
+    sizes: WholeSizes,
     *,
-    any_sign: bool,
     spare_bits: int | None = None,
 ) -> InputSet:
     """Return a set with larger numbers; itself where there are none, or the reference takes none.
@@ -75,7 +95,7 @@ def _with_large(
     Args:
         prepared: The workload.
         input_set: Ordinary inputs of it.
-        any_sign: Whether signs are drawn; else each number keeps its own.
+        sizes: What they may be.
         spare_bits: How many bits of their type integers leave; None: as many as usual.
     """
     if prepared.traits.sizes_by_values:
@@ -84,7 +104,7 @@ def _with_large(
     def larger(index: int, tensor: torch.Tensor) -> torch.Tensor:
         if not _is_number(prepared, index, tensor):
             return tensor
-        return _larger(tensor, any_sign=any_sign, spare_bits=spare_bits)
+        return _larger(tensor, sizes, spare_bits=spare_bits)
 
     changed = with_free_inputs(prepared, input_set, larger)
     is_accepted = changed is input_set or changed.is_taken()
@@ -107,7 +127,7 @@ def unvaried_numbers(prepared: PreparedWorkload, *, is_tried: bool) -> tuple[str
         if _has_whole_sizes(tensor := sample.inputs[index])
         and _is_free(prepared, index)
         and not (is_tried and _is_number(prepared, index, tensor))
-        and _larger(tensor, any_sign=False) is not tensor
+        and _larger(tensor, WholeSizes()) is not tensor
     )
 
 
@@ -117,10 +137,13 @@ def _has_whole_sizes(tensor: torch.Tensor) -> bool:
     return (not tensor.is_floating_point() or is_whole(computable(tensor))) and _has_sizes(tensor)
 
 
-def _larger(tensor: torch.Tensor, *, any_sign: bool, spare_bits: int | None = None) -> torch.Tensor:
+def _larger(
+    tensor: torch.Tensor, sizes: WholeSizes, *, spare_bits: int | None = None
+) -> torch.Tensor:
+    any_sign, bits = sizes.any_sign, sizes.bits
     if tensor.is_floating_point():
-        return with_fractions(tensor, any_sign=any_sign)
-    return large_integers(tensor, any_sign=any_sign, spare_bits=spare_bits)
+        return with_fractions(tensor, any_sign=any_sign, bits=bits)
+    return large_integers(tensor, any_sign=any_sign, bits=bits, spare_bits=spare_bits)
 
 
 def _is_number(prepared: PreparedWorkload, index: int, tensor: torch.Tensor) -> bool:

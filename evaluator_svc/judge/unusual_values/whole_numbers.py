@@ -42,7 +42,11 @@ _FAR_FROM_ONE: Final = 0.5
 
 
 def large_integers(
-    tensor: torch.Tensor, *, any_sign: bool = False, spare_bits: int | None = None
+    tensor: torch.Tensor,
+    *,
+    any_sign: bool = False,
+    bits: int | None = None,
+    spare_bits: int | None = None,
 ) -> torch.Tensor:
     """Return integers of random sizes, from the usual to the largest.
 
@@ -51,6 +55,7 @@ def large_integers(
     Args:
         tensor: Ordinary values.
         any_sign: Whether signs are drawn; else each element keeps its own.
+        bits: Most bits of a number; None: as many as the type is tried with.
         spare_bits: How many bits of their type are left; None: so many that what a reference
             computes of a few of them is within it.
     """
@@ -61,6 +66,8 @@ def large_integers(
         most = min(most, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
     else:
         most >>= spare_bits
+    if bits is not None:
+        most = min(most, 1 << bits)
     # One more: a share of one unit is added.
     usual = max(int(tensor.max()), -int(tensor.min()), 1) + is_whole_type
     room = max((most // usual).bit_length() - 1, 0)
@@ -96,7 +103,9 @@ def large_integers(
     return by_block(tensor, larger)
 
 
-def with_fractions(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
+def with_fractions(
+    tensor: torch.Tensor, *, any_sign: bool, bits: int | None = None
+) -> torch.Tensor:
     """Return whole floats with fractions; half of the rows are larger besides, up to 64 times.
 
     Zeros stay.
@@ -104,8 +113,12 @@ def with_fractions(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
     Args:
         tensor: Ordinary values.
         any_sign: Whether signs are drawn; else each element keeps its own.
+        bits: Binary logarithm of what larger ones do not exceed; None: they may be any.
     """
     most, generator = math.log2(LARGE_FACTOR.get(tensor.dtype, 64.0)), generator_of(tensor)
+    if bits is not None:
+        usual = max(float(tensor.abs().max()), 1.0) + 1.0
+        most = max(min(most, bits - math.log2(usual)), 0.0)
 
     def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
         shape, dtype, device = values.shape, values.dtype, values.device
