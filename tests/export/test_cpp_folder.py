@@ -8,13 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Size, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import read_records
 from kernel_foundry.sdk.export.cpp_folder import cpp_folder
 from kernel_foundry.sdk.export.winner import Winner
-from tests.export.unjudged import unjudged_winner
+from tests.export.unjudged import TASK, unjudged_winner
 
 NAME = "fast_blend"
 CALLS = """
@@ -47,6 +50,34 @@ slots[4], slots[0] = 5, x[2] + 4
 print(call("launch", kernels, slots, stream))
 library.fast_blend_close(kernels)
 """
+
+
+RESULTS = """
+import ctypes, pathlib, sys
+library, folder, *sizes = sys.argv[1:]
+library, driver = ctypes.CDLL(library), ctypes.CDLL("libcuda.so.1")
+def memory(count, content=b""):
+    space = (ctypes.c_float * (count + 64))()
+    address = -(-ctypes.addressof(space) // 256) * 256
+    ctypes.memmove(address, content, len(content))
+    return space, address
+kernels, stream = ctypes.c_void_p(), ctypes.c_void_p()
+assert library.fast_blend_open(0, ctypes.byref(kernels)) == 0
+driver.cuStreamCreate(ctypes.byref(stream), 1)
+given = [pathlib.Path(folder, name).read_bytes() for name in ("x", "weight", "bias")]
+tensors = [memory(len(each) // 4, each) for each in given]
+tensors.append(memory(len(given[0]) // 4))
+slots = (ctypes.c_uint64 * 6)(*(address for _, address in tensors), *map(int, sizes))
+for name in ("prepare", "launch"):
+    assert library[f"fast_blend_{name}"](kernels, slots, stream) == 0, name
+driver.cuStreamSynchronize(stream)
+pathlib.Path(folder, "out").write_bytes(ctypes.string_at(tensors[-1][1], len(given[0])))
+"""
+REFERENCE = TASK.reference.replace(
+    "return x * self.factor + self.linear.weight[0]",
+    "return torch.cat([6.0 * self.linear.weight[:1], x[1:] * self.factor * self.factor])",
+)
+"""What the kernels of `CANDIDATE` compute."""
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +135,37 @@ def test_the_library_runs_through_the_driver(
         "rows = 9 was not judged, only 3 to 8",
         "x is null, or begins at no multiple of 256 bytes",
     ]
+
+
+@pytest.mark.slow
+def test_the_library_gives_what_the_reference_gives(fake_driver: Path, tmp_path: Path) -> None:
+    """On the workloads that were judged, and on sizes between them."""
+    task = replace(TASK, reference=REFERENCE)
+    for path, text in folder(unjudged_winner(task)).items():
+        Path(tmp_path, path).write_text(text, encoding="utf-8")
+    library = tmp_path / f"lib{NAME}.so"
+    command = ["c++", "-std=c++17", "-O0", "-shared", "-fPIC", f"{NAME}.cpp", "-o", str(library)]
+    subprocess.run([*command, "-ldl"], cwd=tmp_path, check=True)
+    Path(tmp_path, "libcuda.so.1").symlink_to(fake_driver)
+    for rows, cols in ((8, 64), (3, 96), (5, 80)):
+        workload = Workload(
+            name="called", sizes=(Size(name="rows", value=rows), Size(name="cols", value=cols))
+        )
+        module = TaskModule(task, workload, torch.device("cpu"))
+        (x,) = module.input_values(seed=rows)
+        for path, tensor in (("x", x), *module.model.named_parameters()):
+            file = tmp_path / path.removeprefix("linear.")
+            file.write_bytes(tensor.detach().numpy().tobytes())
+        subprocess.run(
+            [sys.executable, "-c", RESULTS, str(library), str(tmp_path), str(rows), str(cols)],
+            env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)},
+            check=True,
+        )
+        content = bytearray(tmp_path.joinpath("out").read_bytes())
+        found = torch.frombuffer(content, dtype=torch.float32).view(rows, cols)
+        with torch.no_grad():
+            torch.testing.assert_close(found, module.model(x))
+        module.close()
 
 
 def test_sizes_that_vary_are_members_of_a_call(winner: Winner) -> None:
