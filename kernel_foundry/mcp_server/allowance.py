@@ -14,11 +14,11 @@ class Allowance:
     """Counts what was used of three budgets, and refuses what goes beyond them."""
 
     evaluations: int
-    """Most evaluations, those of runs and configurations of sweeps among them."""
+    """Most evaluations, including those of runs and configurations of sweeps."""
     seconds: float
-    """Most wall-clock seconds of calls and of runs; a call that has begun is not cut off."""
+    """Most wall-clock seconds of calls and of runs; a call in progress is not interrupted."""
     usd: float = 0.0
-    """Most that runs may pay models."""
+    """Most dollars that runs may spend on models."""
     used_evaluations: int = field(default=0, init=False)
     used_seconds: float = field(default=0.0, init=False)
     used_usd: float = field(default=0.0, init=False)

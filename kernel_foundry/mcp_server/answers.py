@@ -21,9 +21,9 @@ from kernel_foundry.printable import printable
 from kernel_foundry.sdk.verdict_text import arithmetic_line, checks_text
 
 MOST_ITEMS: Final = 16
-"""Of each list; the first are those that matter most."""
+"""Most items of a list, the most important first."""
 LONGEST_TEXT: Final = 1000
-"""Characters of each text."""
+"""Most characters of a text."""
 
 
 class Answer(BaseModel):
@@ -81,7 +81,7 @@ class FindingAnswer(Answer):
     line: int | None
     hint: str
     figures: dict[str, float | None]
-    """Null where the number is none."""
+    """Null if it is not a finite number."""
 
 
 class WorkloadAnswer(Answer):
@@ -95,7 +95,7 @@ class WorkloadAnswer(Answer):
     speedup_interval: list[float] | None
     """95 %."""
     traffic_bound_share: float | None
-    """Of the time that moving the bytes takes at least, in (0, 1]."""
+    """Traffic bound over the time, in (0, 1]."""
 
 
 class Verdict(Answer):
@@ -119,7 +119,7 @@ class Verdict(Answer):
     """Errors first."""
     findings_left_out: int
     profile: list[str]
-    """What its kernels do with the device; empty unless it was asked for by `profile`."""
+    """Profile of its kernels; empty unless requested by `profile`."""
     registers: dict[str, int]
     """Of each kernel."""
 

@@ -43,7 +43,7 @@ class BackgroundRun:
         self._started_s = time.monotonic()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="run")
         self.used = BudgetUse()
-        """What its loop has used, as far as it has said."""
+        """The use of its budget that its loop last reported."""
         self.ended: Future[None] = self._thread.submit(self._work)
         """Done when the loop has ended; its exception is what ended it early, if anything did."""
 

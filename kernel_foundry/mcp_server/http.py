@@ -14,7 +14,7 @@ from kernel_foundry.errors import InvalidArgumentError
 
 HOST: Final = "127.0.0.1"
 _GRACE_SECONDS: Final = 5
-"""That calls have after Ctrl-C: a client's open stream would hold the server for ever."""
+"""Seconds for calls in flight after Ctrl-C: a client's open stream never ends by itself."""
 
 
 def serve_http(

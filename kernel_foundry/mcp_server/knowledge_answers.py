@@ -15,7 +15,7 @@ class LessonAnswer(Answer):
     move: str
     findings: list[str]
     mean_speedup: float
-    """Of the candidates it was shown for, over their parents."""
+    """Speed-up of the candidates that it was shown for, over their parents."""
     uses: int
     failures: int
     score: float
@@ -26,9 +26,9 @@ class FindingExplanation(Answer):
 
     kind: str
     advice: str
-    """Usual causes and the way to mend them; empty for kinds that are no failure: see lessons."""
+    """Usual causes and fixes; empty for kinds that are not failures: see lessons."""
     lessons: list[LessonAnswer]
-    """What helped earlier candidates with it, the most useful first."""
+    """Lessons for it from earlier candidates, the most useful first."""
 
 
 class VerifiedKernel(Answer):
@@ -43,7 +43,7 @@ class VerifiedKernel(Answer):
     speedup: float | None
     operators: list[str]
     likeness: float | None
-    """Of its reference and the task's, in [0, 1]; null where no task was named."""
+    """Similarity of its reference to the task's, in [0, 1]; null if no task was given."""
 
 
 def lesson_answer(hit: LessonHit) -> LessonAnswer:

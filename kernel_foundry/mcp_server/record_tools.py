@@ -27,7 +27,7 @@ from kernel_foundry.sdk.record_of_run import record_of_run
 _WRITES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
-"""It writes a new file, and replaces none."""
+"""It writes a new file and never replaces one."""
 
 
 def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
@@ -52,7 +52,7 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         not run. Of an exported file the records are checked, the code is not.
         """
         if bool(record) == bool(run):
-            raise ToolError("name either a record file or a run")
+            raise ToolError("give either a record file or a run")
         with tool_refusals():
             path = paths.file(record) if record else None
 
@@ -97,7 +97,7 @@ def add_record_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         is wrong or slower than judged. Counts as an evaluation for each run.
         """
         if to not in TARGETS:
-            raise ToolError(f"no such form; there are {', '.join(TARGETS)}")
+            raise ToolError(f"no such target; there are {', '.join(TARGETS)}")
         with tool_refusals():
             path = paths.new(out)
             chosen = runs or [""]

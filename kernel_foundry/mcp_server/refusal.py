@@ -36,7 +36,7 @@ _EXPECTED: Final = {
     "less_than": "expected less than {lt}",
     "less_than_equal": "expected at most {le}",
 }
-"""By pydantic's type of an error, with what it knows of it."""
+"""Message templates by pydantic's error type."""
 
 
 @contextmanager

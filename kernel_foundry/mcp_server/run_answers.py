@@ -37,7 +37,7 @@ class ConfigurationAnswer(Answer):
     speedup: float | None
     speedup_interval: list[float] | None
     raced_out: bool
-    """Its times were ended early: it cannot be the best."""
+    """It left the race early, because it cannot be the best."""
 
 
 class SweepAnswer(Answer):
@@ -45,12 +45,12 @@ class SweepAnswer(Answer):
 
     tried: int
     validity: dict[str, int]
-    """How many ended how: correct, compile, runtime, correctness, constraints, timeout."""
+    """Count of each validity: correct, compile, runtime, correctness, constraints, timeout."""
     fastest: list[ConfigurationAnswer]
     failures: list[str]
     """Each reason once, the most frequent first."""
     best: Verdict | None
-    """Whole verdict on the best configuration; null when none is right."""
+    """Full verdict on the best configuration; null if none is correct."""
 
 
 class RunStatus(Answer):
@@ -64,13 +64,13 @@ class RunStatus(Answer):
     """running, finished or interrupted."""
     evaluations: int
     outcomes: dict[str, int]
-    """How many candidates ended how."""
+    """Number of candidates by outcome."""
     speedup: float | None
-    """Of the best one so far, over the fastest baseline."""
+    """Speed-up of the best candidate so far, over the fastest baseline."""
     speedup_interval: list[float] | None
     cost_usd: float
     failure: str
-    """Why a run of this server ended early; empty when it did not."""
+    """Why a run of this server ended early; empty if it did not."""
 
 
 class SteeringAnswer(Answer):
@@ -78,7 +78,7 @@ class SteeringAnswer(Answer):
 
     run: str
     state: str
-    """running: in force from the next proposal on; else once the run is resumed."""
+    """running: the action takes effect with the next proposal; else when the run is resumed."""
     paused: bool
     stopped: bool
     hint: str
@@ -96,9 +96,9 @@ class RunWinner(Answer):
     winner: Verdict | None
     """Null when nothing passed."""
     candidate: str
-    """The winner's text, what was measured as its default configuration; empty without one."""
+    """The winner's text, with the measured configuration as its defaults; empty without one."""
     is_exact: bool
-    """False when the text was cut, or has characters that are written out."""
+    """False if the text was truncated, or has characters that were escaped."""
 
 
 class StatementAnswer(Answer):
@@ -119,11 +119,11 @@ class RecordCheck(Answer):
     candidate: str
     """Digest."""
     agrees: bool
-    """False, too, of an exported file, whose code may be another's, and of an unknown key."""
+    """False also for an exported file, whose code is not checked, and for an unknown key."""
     numbers_confirmed: bool
     times_confirmed: bool
     signed_by_unknown_key: bool
-    """Whether the record is intact, was not judged again, and its key is of nobody known here."""
+    """Whether the record is intact, was not judged again, and is signed by an unknown key."""
     statements: list[StatementAnswer]
 
 
@@ -132,7 +132,7 @@ class ExportedTimes(Answer):
 
     name: str
     kernels_ns: float | None
-    """Null where it was only checked."""
+    """Null if the candidate was not judged again."""
     judged_ns: float | None
 
 
@@ -144,7 +144,7 @@ class ExportAnswer(Answer):
     task: str
     workloads: list[ExportedTimes]
     warnings: list[str]
-    """Judged workloads that are left out, and CUDA graphs that are slower than judged."""
+    """Judged workloads that are left out, and CUDA graphs that are slower than the verdict."""
 
 
 def sweep_answer(results: Sequence[ConfigurationResult], best: Evaluation | None) -> SweepAnswer:

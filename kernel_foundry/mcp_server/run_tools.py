@@ -52,15 +52,15 @@ _STORES: Final = ToolAnnotations(
 _ENDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
 )
-"""What goes on, goes on no more."""
+"""It ends or changes an active run."""
 _ASKS_MODELS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
 _RECIPES: Final = "recipes"
-"""The model that costs nothing and asks nobody."""
+"""The offline generator, which costs nothing."""
 _LONGEST_WAIT_S: Final = 60.0
 _NOTICE_S: Final = 1.0
-"""Between notices of progress."""
+"""Seconds between progress notifications."""
 
 
 def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
@@ -84,7 +84,7 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         ] = [],  # noqa: B006
         start_from: Annotated[
             list[Annotated[str, Field(max_length=4096)]],
-            Field(max_length=8, description="Candidate files below the root, to begin with."),
+            Field(max_length=8, description="Candidate files below the root, to start from."),
         ] = [],  # noqa: B006
         run: Annotated[str, Field(max_length=200, description="Name; empty: a new one.")] = "",
     ) -> RunStatus:
@@ -117,8 +117,8 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
             Field(
                 ge=0,
                 le=_LONGEST_WAIT_S,
-                description="Wait so long for a run of this server "
-                "to end, with notices of progress.",
+                description="Seconds to wait for a run of this server to end, with progress "
+                "notifications.",
             ),
         ] = 0.0,
     ) -> RunStatus:
@@ -150,7 +150,7 @@ def add_run_tools(server: MCPServer[Any], parts: ServerParts) -> None:
         """
         with tool_refusals():
             if not run:
-                raise RunNotFoundError("name the run that is to end", run=run)
+                raise RunNotFoundError("name the run to cancel", run=run)
             _require_own(parts, parts.allowances.of(context), run)
             ours = _ours(parts, run)
             if ours is not None:
@@ -222,11 +222,11 @@ async def _start(
     start_from: tuple[Path, ...],
     run: str,
 ) -> str:
-    going_on = [one for one in parts.runs if not one.ended.done()]
-    if going_on:
+    active = next((one for one in parts.runs if not one.ended.done()), None)
+    if active is not None:
+        name = active.name or "of another call"
         raise AlreadyExistsError(
-            f"run {going_on[0].name or 'of another call'} goes on: wait for its end, or cancel it",
-            run=going_on[0].name,
+            f"run {name} is active: wait for its end, or cancel it", run=active.name
         )
     loaded = read_task(parts.paths.task(task))
     allowance.check_time()
@@ -301,7 +301,7 @@ def _require_own(parts: ServerParts, allowance: Allowance, run: str) -> None:
     ours = _ours(parts, run)
     if ours is not None and ours.allowance is not allowance:
         raise PermissionDeniedError(
-            f"another caller of this server began run {run}, and alone may end or steer it"
+            f"another caller of this server started run {run}: only that caller may end or steer it"
         )
 
 

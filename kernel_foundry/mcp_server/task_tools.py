@@ -28,11 +28,11 @@ from kernel_foundry.sdk.verdict_text import configuration_text
 
 READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 JUDGES: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=False, open_world_hint=False)
-"""It changes no file, and its times differ from call to call."""
+"""It changes no file; its times vary from call to call."""
 
 
 Configuration = Annotated[
-    dict[str, str], Field(max_length=64, description="TUNE values in place of their defaults.")
+    dict[str, str], Field(max_length=64, description="TUNE values that replace their defaults.")
 ]
 
 

@@ -15,7 +15,7 @@ from kernel_foundry.sdk.services import Targets
 T = TypeVar("T")
 
 _NOTICE_S: Final = 2.0
-"""Between notices of progress of a call that goes on."""
+"""Seconds between progress notifications of a call."""
 
 
 class Worker:

@@ -30,7 +30,7 @@ async def test_a_run_ends_when_it_is_told_to(agent_folder: Path, served: str) ->
             assert "root" in said or "not replaced" in said
 
         await answer(agent, "optimize_start", **RUN, evaluations=300, run="long")
-        assert "goes on" in await refusal(agent, "optimize_start", **RUN, evaluations=1)
+        assert "is active" in await refusal(agent, "optimize_start", **RUN, evaluations=1)
         assert "0 of 300 left" in await refusal(agent, "build", task="relu.py", candidate="")
 
         given = {"action": "inject", "candidate": CANDIDATE}
