@@ -20,7 +20,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.client import Foundry, connect
-from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, exceeded
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, stop_cause
 from kernel_foundry.sdk.services import Targets
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verdict_text import duration, share_text, speedup_text, timing_text
@@ -51,7 +51,7 @@ def main() -> int:
             for name, verdict in verdicts.items():
                 _show(name, verdict)
             best = _best_of_run(foundry, task, texts, verdicts, device=arguments.device)
-    cause = exceeded(Budget(), BudgetUse(evaluations=len(verdicts), traffic_bound_share=1.0))
+    cause = stop_cause(Budget(), BudgetUse(evaluations=len(verdicts), traffic_bound_share=1.0))
     print(f"best of the run: {best or 'none'}; the run {'goes on' if cause is None else cause}")
     measured = {
         "expected_best": EXPECTED_BEST,

@@ -120,7 +120,7 @@ def ablation(
                 curve.extend([best] * missing)
 
         with _own_data_folder(), open_foundry(**targets) as foundry:
-            ended = foundry.optimize(
+            result = foundry.optimize(
                 loaded[trial.task],
                 language=language_of(language, device),
                 device=device,
@@ -133,12 +133,12 @@ def ablation(
                 run=f"ablation-{trial.task}-{trial.arm}-{trial.seed}",
                 listener=listen,
             )
-        speedup = ended.winner.evaluation.speedup if ended.winner is not None else None
+        speedup = result.winner.evaluation.speedup if result.winner is not None else None
         return TrialResult(
             curve=tuple(curve),
             speedup=speedup,
-            usd=ended.spent.cost_usd,
-            tokens=ended.spent.tokens,
+            usd=result.spent.cost_usd,
+            tokens=result.spent.tokens,
         )
 
     def progress(done: int, total: int) -> None:

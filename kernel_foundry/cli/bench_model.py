@@ -12,7 +12,7 @@ from kernel_foundry.cli.table import numbers, plain_table
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.model_bench.bench import DEFAULT_SAMPLES, bench_model
-from kernel_foundry.sdk.model_bench.measured import BenchResult, Form, ModelMeasurement, Times
+from kernel_foundry.sdk.model_bench.measurement import BenchResult, Form, ModelMeasurement, Times
 from kernel_foundry.sdk.verdict_text import duration
 
 

@@ -7,7 +7,7 @@ import click
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.sdk.local_files import KeptFiles, clean, removable, user_data
+from kernel_foundry.sdk.local_files import StoredFiles, clean, removable, user_data
 
 
 @click.command()
@@ -36,12 +36,12 @@ def command(dry_run: bool, as_json: bool) -> int:
     return 0
 
 
-def _show(files: Iterable[KeptFiles]) -> None:
+def _show(files: Iterable[StoredFiles]) -> None:
     lines = [f"  {_size(one.size_bytes):>9}  {one.path}  {one.what}".rstrip() for one in files]
     print_text("\n".join(lines) or "  nothing")
 
 
-def _objects(files: Iterable[KeptFiles]) -> list[dict[str, str | int]]:
+def _objects(files: Iterable[StoredFiles]) -> list[dict[str, str | int]]:
     return [
         {"what": one.what, "path": str(one.path), "size_bytes": one.size_bytes} for one in files
     ]

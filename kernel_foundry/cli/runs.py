@@ -36,7 +36,7 @@ from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.run_account import account_object, ask_account
 from kernel_foundry.sdk.run_objects import candidate_text, run_object
 from kernel_foundry.sdk.steering import steering_events, steering_object
-from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.sweep_files import sweep_paths
 from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text, winner_text
 
 
@@ -134,7 +134,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
             }
             for e in elites
         ]
-        sweeps = [str(path) for path in kept_sweeps(found.spec.name)]
+        sweeps = [str(path) for path in sweep_paths(found.spec.name)]
         print_json(
             {
                 **run_object(found),

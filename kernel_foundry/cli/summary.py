@@ -23,7 +23,7 @@ from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION
 from kernel_foundry.sdk.mechanism_use import mechanism_text, mechanism_use
 from kernel_foundry.sdk.run_account import ask_account
-from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.sweep_files import sweep_paths
 from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
     checks_text,
@@ -129,7 +129,7 @@ def _counts_text(stats: ArchiveStats) -> str:
 
 def show_sweeps(console: PrintableConsole, run: str) -> None:
     """Print the folder of the landscapes of the run's sweeps, if there are any."""
-    files = kept_sweeps(run)
+    files = sweep_paths(run)
     if files:
         line = f"landscapes of sweeps (T4 files: {len(files)}): {files[0].parent}"
         console.print(line, soft_wrap=True, highlight=False)

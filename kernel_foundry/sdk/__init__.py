@@ -1,1 +1,1 @@
-"""The Python SDK: `client.connect` and what it needs to run, watch, verify and report."""
+"""The Python SDK: `client.connect`, and the code behind it to run, watch, verify and report."""

@@ -1,4 +1,4 @@
-"""What calls of the SDK are given: tasks, candidates and models, each in more than one form."""
+"""Arguments of the SDK's calls, which accept tasks and candidates in more than one form."""
 
 from pathlib import Path, PurePath
 from typing import Final
@@ -14,23 +14,23 @@ _LONGEST_FILE_NAME: Final = 4096
 """Characters, with its folders."""
 
 
-def given_source(candidate: KernelSource | str | Path) -> KernelSource:
+def as_source(candidate: KernelSource | str | Path) -> KernelSource:
     """Return a candidate, from its text or its file.
 
     Raises:
         ExtractionError: the text holds no candidate.
-        InvalidArgumentError: as `given_text`.
+        InvalidArgumentError: as `as_text`.
     """
     if isinstance(candidate, KernelSource):
         return candidate
-    return split(given_text(candidate))
+    return split(as_text(candidate))
 
 
-def given_text(candidate: str | Path) -> str:
-    """Return the text of a candidate, or what its file has.
+def as_text(candidate: str | Path) -> str:
+    """Return the text of a candidate, read from its file if it is a path.
 
     Raises:
-        InvalidArgumentError: it is the name of a file in the place of its text.
+        InvalidArgumentError: it is the name of a file instead of its text.
     """
     if isinstance(candidate, Path):
         return read_text_file(candidate, LONGEST_CANDIDATE)
@@ -44,11 +44,11 @@ def given_text(candidate: str | Path) -> str:
     return candidate
 
 
-def given_models(models: tuple[str, ...]) -> tuple[str, ...]:
-    """Return models as they are asked for.
+def as_models(models: tuple[str, ...]) -> tuple[str, ...]:
+    """Return models as a tuple.
 
     Raises:
-        InvalidArgumentError: they are one text, whose letters would be taken for names.
+        InvalidArgumentError: they are one string, whose letters would become names.
     """
     if isinstance(models, str):
         raise InvalidArgumentError(
@@ -57,6 +57,6 @@ def given_models(models: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(models)
 
 
-def given_task(task: Task | Path | str) -> Task:
-    """Return a task, or that of a file; raises as `read_task`."""
+def as_task(task: Task | Path | str) -> Task:
+    """Return a task, read from its file if it is a path; raises as `read_task`."""
     return task if isinstance(task, Task) else read_task(Path(task))

@@ -30,13 +30,13 @@ from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.sdk.archive_pages import all_runs
-from kernel_foundry.sdk.arguments import given_models, given_source, given_task, given_text
+from kernel_foundry.sdk.arguments import as_models, as_source, as_task, as_text
 from kernel_foundry.sdk.device_classes.optimization import ClassesResult, optimize_classes
 from kernel_foundry.sdk.fleet.fleet import hosts_of
 from kernel_foundry.sdk.fleet.host import FleetHost
 from kernel_foundry.sdk.foreign_file import read_foreign
 from kernel_foundry.sdk.local.evaluator import own_public_key
-from kernel_foundry.sdk.local_files import remove_kept, rename_kept
+from kernel_foundry.sdk.local_files import remove_run_files, rename_run_files
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
 from kernel_foundry.sdk.loop.promotion import winner
@@ -49,8 +49,8 @@ from kernel_foundry.sdk.steering import steer_run
 from kernel_foundry.sdk.verification.verify import (
     Verification,
     is_intact,
-    judged_again,
     verification,
+    verify_by_judging,
 )
 from kernel_foundry.tracing import begin_tracing
 
@@ -111,7 +111,7 @@ class Foundry:
 
     def admit(self, task: Task | Path | str, *, device: str = "") -> Admission:
         """Run the reference, time its baselines, derive the tolerance; see `ports.Evaluator`."""
-        loaded = given_task(task)
+        loaded = as_task(task)
         return self._run(self._with_evaluator(lambda e: e.admit(loaded, device)))
 
     def able_models(
@@ -124,7 +124,7 @@ class Foundry:
             models: As for `optimize`.
         """
         return self._run(
-            self._with_generator(lambda g: able_models(g, given_models(models), admission))
+            self._with_generator(lambda g: able_models(g, as_models(models), admission))
         )
 
     def evaluate(
@@ -148,11 +148,11 @@ class Foundry:
         The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
         `ports.Evaluator.evaluate`.
         """
-        loaded = given_task(task)
+        loaded = as_task(task)
         if isinstance(candidate, KernelSource):
             source = candidate
         else:
-            text = given_text(candidate)
+            text = as_text(candidate)
             try:
                 source = split(text)
             except ExtractionError as error:
@@ -190,7 +190,7 @@ class Foundry:
             InvalidArgumentError: the file holds no kernel in a form that can be judged.
         """
         request = ForeignRequest(
-            task=given_task(task),
+            task=as_task(task),
             device=device,
             source=read_foreign(candidate) if isinstance(candidate, Path) else candidate,
             limits=limits,
@@ -214,7 +214,7 @@ class Foundry:
                 is on another candidate.
             ExtractionError: the text holds no candidate.
         """
-        return record_of(given_task(task), given_source(candidate), evaluation)
+        return record_of(as_task(task), as_source(candidate), evaluation)
 
     def verify(
         self,
@@ -238,7 +238,7 @@ class Foundry:
         own_key = own_public_key()
 
         async def again(evaluator: Evaluator) -> Verification:
-            return await judged_again(record, evaluator, device, own_key=own_key, trusted=keys)
+            return await verify_by_judging(record, evaluator, device, own_key=own_key, trusted=keys)
 
         if runs_again and is_intact(record):
             return self._run(self._with_evaluator(again))
@@ -270,9 +270,9 @@ class Foundry:
             seconds: Wall-clock budget.
             listener: Told of each result as soon as it is final.
         """
-        loaded = given_task(task)
+        loaded = as_task(task)
         try:
-            source = given_source(candidate)
+            source = as_source(candidate)
         except ExtractionError as error:
             unread = unreadable_sweep(error.message)
             listener(unread)
@@ -342,7 +342,7 @@ class Foundry:
         `RunResult.winner` is the winner, or None when nothing passed; `RunResult.best` is it, or
         an error that counts how candidates ended.
 
-        The landscapes of its sweeps are kept as T4 files, see `kept_sweeps`.
+        The landscapes of its sweeps are kept as T4 files, see `sweep_paths`.
 
         Args:
             task: A task, or the path of a KernelBench-format file.
@@ -367,7 +367,7 @@ class Foundry:
             TaskRefusedError, TaskInvalidError, AlreadyExistsError, RunHeldError,
             LlmConfigurationError and the other errors of the three ports.
         """
-        loaded = given_task(task)
+        loaded = as_task(task)
         self._check_models(models)
         return self.with_services(
             lambda services: optimize(
@@ -375,7 +375,7 @@ class Foundry:
                 loaded,
                 language=language,
                 device=device,
-                models=given_models(models),
+                models=as_models(models),
                 budget=budget,
                 limits=limits,
                 run=run,
@@ -417,14 +417,14 @@ class Foundry:
         Raises:
             As `sdk.device_classes.optimization.optimize_classes`.
         """
-        loaded = given_task(task)
+        loaded = as_task(task)
         self._check_models(models)
         return self.with_services(
             lambda services: optimize_classes(
                 services,
                 loaded,
                 devices=devices,
-                models=given_models(models),
+                models=as_models(models),
                 budget=budget,
                 limits=limits,
                 listener=listener,
@@ -464,7 +464,7 @@ class Foundry:
                 run,
                 budget=budget,
                 limits=limits,
-                models=given_models(models),
+                models=as_models(models),
                 strategy=strategy,
                 in_flight=in_flight,
                 listener=listener,
@@ -544,7 +544,7 @@ class Foundry:
             RunHeldError: a loop works on it.
         """
         self.ask_archive(lambda a: a.delete_run(run))
-        remove_kept(run)
+        remove_run_files(run)
         self.ask_generator(lambda g: g.forget_run(run))
 
     def rename(self, run: str, new_name: str) -> Run:
@@ -562,7 +562,7 @@ class Foundry:
         except KernelFoundryError:
             self.ask_archive(lambda a: a.rename_run(new_name, run))
             raise
-        rename_kept(run, new_name)
+        rename_run_files(run, new_name)
         return renamed
 
     def exists(self, run: str) -> bool:
@@ -576,7 +576,7 @@ class Foundry:
     def _check_models(self, models: tuple[str, ...]) -> None:
         """Refuse models that cannot be asked before any other service is started."""
         if models:
-            self._run(self._with_generator(lambda g: g.check_models(given_models(models))))
+            self._run(self._with_generator(lambda g: g.check_models(as_models(models))))
 
     async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
         return await call(await self._directory.evaluator())

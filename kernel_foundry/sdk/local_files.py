@@ -1,4 +1,4 @@
-"""What this machine keeps for the system, how large it is, and what of it can go.
+"""The files of the system on this machine, their sizes, and which can be removed.
 
 Caches and leftovers can always go: what is needed of them is made again. Runs, lessons and keys are
 their user's.
@@ -23,7 +23,7 @@ _CACHES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFiles:
+class StoredFiles:
     """Files or a folder of one purpose."""
 
     what: str
@@ -31,26 +31,26 @@ class KeptFiles:
     size_bytes: int
 
 
-def removable() -> tuple[KeptFiles, ...]:
-    """Return the caches, and what processes that died left in the temporary folder."""
+def removable() -> tuple[StoredFiles, ...]:
+    """Return the caches, and temporary files of dead processes."""
     caches = [
-        KeptFiles(what=what, path=path, size_bytes=folder_bytes(path))
+        StoredFiles(what=what, path=path, size_bytes=folder_bytes(path))
         for name, what in _CACHES.items()
         if (path := cache_dir() / name).exists()
     ]
     left = [
-        KeptFiles(what="left by a process that died", path=one.path, size_bytes=one.size_bytes)
+        StoredFiles(what="left by a process that died", path=one.path, size_bytes=one.size_bytes)
         for one in leftovers()
     ]
     return (*caches, *left)
 
 
-def user_data() -> tuple[KeptFiles, ...]:
+def user_data() -> tuple[StoredFiles, ...]:
     """Return what lies in the data folder: runs, exchanges, sweeps, reports, lessons, the key."""
     if not data_dir().is_dir():
         return ()
     return tuple(
-        KeptFiles(
+        StoredFiles(
             what=_WHAT.get(path.name, ""),
             path=path,
             size_bytes=folder_bytes(path) if path.is_dir() else path.stat().st_size,
@@ -79,16 +79,16 @@ def clean() -> None:
             ) from error
 
 
-def remove_kept(run: str) -> None:
-    """Remove the landscapes, the report and the record of a run from this machine."""
+def remove_run_files(run: str) -> None:
+    """Remove a run's landscapes, report and record from this machine."""
     shutil.rmtree(sweeps_dir(run), ignore_errors=True)
     for suffix in (".html", ".record.json"):
         report_path(run, suffix).unlink(missing_ok=True)
 
 
-def rename_kept(run: str, new_name: str) -> None:
-    """Call the landscapes, the report and the record of a run as it is called now."""
-    remove_kept(new_name)  # of a run that is gone
+def rename_run_files(run: str, new_name: str) -> None:
+    """Rename a run's landscapes, report and record to the run's new name."""
+    remove_run_files(new_name)  # of a run that is gone
     pairs = [(sweeps_dir(run), sweeps_dir(new_name))]
     pairs += [
         (report_path(run, suffix), report_path(new_name, suffix))

@@ -1,4 +1,4 @@
-"""How often each mechanism of a run acted: in prompts, between islands, in sweeps, at its end."""
+"""How often each mechanism of a run was used: in prompts, on islands, in sweeps, at its end."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ PROMOTION = "promotion"
 def mechanism_use(
     account: RunAccount | None, stats: ArchiveStats, *, sweeps: int, promotions: int
 ) -> dict[str, int]:
-    """Return how often each mechanism acted that did, by name; operators are among them.
+    """Return the uses of each mechanism that was used, by name, operators included.
 
     Args:
         account: Of the generator; None: not known, and what prompts held is left out.

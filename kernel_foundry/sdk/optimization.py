@@ -35,12 +35,12 @@ from kernel_foundry.quantity_text import counted
 from kernel_foundry.sdk.fleet.fleet import Fleet
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.lease import held
+from kernel_foundry.sdk.loop.lease import run_lease
 from kernel_foundry.sdk.loop.progress import AdmissionStartEvent, Listener, RunResult
 from kernel_foundry.sdk.services import Services
 from kernel_foundry.sdk.shelf import shelf_kernels
 from kernel_foundry.sdk.starting_point import starting_point, with_shelf
-from kernel_foundry.sdk.sweep_files import keeping_sweeps
+from kernel_foundry.sdk.sweep_files import sweep_writer
 
 _EVALUATIONS_OF_A_GPU: Final = 2
 
@@ -196,9 +196,9 @@ async def _evolve(
         limits=limits,
         in_flight=max(in_flight, judging),
         judging=judging,
-        listener=keeping_sweeps(run.spec.name, listener),
+        listener=sweep_writer(run.spec.name, listener),
     )
-    async with held(
+    async with run_lease(
         services.archive, run.spec.name, new_holder(), lambda: evolution.budget_left
     ) as finish:
         with _telling_of_fleet(services.evaluator, listener):

@@ -38,7 +38,7 @@ _PROBE_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationState:
-    """Where one application stands."""
+    """The state of one application."""
 
     name: str
     state: str

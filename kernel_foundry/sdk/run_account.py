@@ -1,7 +1,6 @@
-"""What a run took from models, asked of a generator that need not be there.
+"""The account of a run (usage of models, repairs, lessons), if the generator can be reached.
 
-The archive has all that matters of a run: one whose generator cannot be reached is shown all the
-same, without its books.
+The archive has everything else: a run whose generator is away is shown without its account.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAnswer:
-    """A generator's answer."""
+    """The account of a run, or why there is none."""
 
     account: RunAccount | None
     failure: str = ""
@@ -28,17 +27,17 @@ def ask_account(foundry: "Foundry", run: str) -> AccountAnswer:
     try:
         return AccountAnswer(account=foundry.ask_generator(lambda g: g.account(run)))
     except KernelFoundryError as error:
-        return no_account(error)
+        return failed_account(error)
 
 
-def no_account(error: KernelFoundryError) -> AccountAnswer:
-    """Return that a generator's failure is why there is no account."""
+def failed_account(error: KernelFoundryError) -> AccountAnswer:
+    """Return an answer without an account, with the generator's failure as the reason."""
     message = error.message.splitlines()[0] if error.message else type(error).__name__
     return AccountAnswer(account=None, failure=message)
 
 
 def account_object(account: RunAccount | None) -> dict[str, Any]:
-    """Return the `--json` fields of an account; null where it is not known."""
+    """Return the `--json` fields of an account; null if it is unknown."""
     if account is None:
         return dict.fromkeys(("spend", "repairs", "lessons", "mechanisms"))
     return {

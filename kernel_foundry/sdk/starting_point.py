@@ -1,4 +1,4 @@
-"""What a run is begun with: candidates that are its first parents, and code that models are shown.
+"""What a run starts from: candidates as first parents, and code that models see.
 
 Nothing of it is executed here: a candidate is judged like any other, and material is only text.
 """
@@ -36,7 +36,7 @@ _BINDS: Final = (EvaluationOutcome.BUILT, EvaluationOutcome.PASSED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingPoint:
-    """What a run is begun with."""
+    """The candidates and the code that a run starts from."""
 
     candidates: tuple[KernelSource, ...] = ()
     """First parents, each once."""
@@ -52,7 +52,7 @@ async def starting_point(
     language: Language,
     device: str,
 ) -> StartingPoint:
-    """Return what files and runs give to begin with.
+    """Return the starting point from files and runs.
 
     A candidate that does not build and bind for the task is material, too, and so is one in
     another language.

@@ -1,4 +1,4 @@
-"""Steering as people give and read it; what it does is in `kernel_foundry.domain.steering`."""
+"""Steering as text and JSON; its effects are in `kernel_foundry.domain.steering`."""
 
 import re
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _LESSON: Final = re.compile(r"lesson ([0-9]{1,9})")
 def steering_of(
     action: SteeringAction, *, text: str = "", cell: str = "", candidate: str = ""
 ) -> Steering:
-    """Return what a person asks.
+    """Return a steering action from a user's texts.
 
     Args:
         action: What is asked.
@@ -62,7 +62,7 @@ def steering_of(
 
 
 async def steer_run(directory: Directory, run: str, steering: Steering) -> SteeringEvent:
-    """Ask something of a run; the trick "lesson NUMBER" becomes what that lesson says.
+    """Steer a run; the trick "lesson NUMBER" is replaced by the advice of that lesson.
 
     Raises:
         InvalidArgumentError: as `Archive.steer`, or there is no such lesson.
@@ -91,12 +91,12 @@ async def _move_of(directory: Directory, lesson: int) -> str:
 
 
 async def steering_events(archive: Archive, run: str) -> tuple[SteeringEvent, ...]:
-    """Return all that was asked of a run, in order."""
+    """Return all steering events of a run, in order."""
     return await archive.steering(run, limit=MOST_STEERING)
 
 
 def steering_text(steering: Steering) -> str:
-    """Return what was asked, in words; what the user wrote is not made printable."""
+    """Return an action in words; the user's own text is not made printable."""
     action, cell = steering.action, cell_text(steering.cell)
     match action:
         case SteeringAction.HINT:
@@ -116,7 +116,7 @@ def cell_text(cell: Measures | None) -> str:
 
 
 def steering_object(events: Iterable[SteeringEvent]) -> dict[str, Any]:
-    """Return the `--json` object of a run's steering: what is in force, and all events."""
+    """Return the `--json` object of a run's steering: its present state, and all events."""
     events = tuple(events)
     state = SteeringState(events)
     return {

@@ -1,7 +1,7 @@
-"""The landscapes of a run's sweeps, kept as T4 files: one for each candidate that was swept.
+"""The landscapes of a run's sweeps as T4 files: one for each candidate that was swept.
 
-They lie in `paths.sweeps_dir(run)`, named by the first twelve digits of the candidate's digest.
-It hears of sweeps as a listener; the loop makes them in `loop/sweeping.py`.
+They are in `paths.sweeps_dir(run)`, named by the first twelve digits of the candidate's digest.
+A listener writes them; the loop makes the sweeps in `loop/sweeping.py`.
 """
 
 import json
@@ -16,10 +16,10 @@ from kernel_foundry.whole_file import replace_file
 _DIGEST_DIGITS: Final = 12
 
 
-def keeping_sweeps(run: str, listener: Listener) -> Listener:
-    """Return a listener that keeps each sweep of `run`, then tells `listener` of the event.
+def sweep_writer(run: str, listener: Listener) -> Listener:
+    """Return a listener that writes each sweep of `run`, then passes the event to `listener`.
 
-    What cannot be written, on a full disk for instance, does not end the run: `listener` hears of
+    A failure to write, on a full disk for instance, does not end the run: `listener` gets
     an `UnsavedSweepEvent` before the sweep itself.
     """
 
@@ -37,6 +37,6 @@ def keeping_sweeps(run: str, listener: Listener) -> Listener:
     return listen
 
 
-def kept_sweeps(run: str) -> tuple[Path, ...]:
-    """Return the files of the landscapes kept of `run` on this machine, in order of name."""
+def sweep_paths(run: str) -> tuple[Path, ...]:
+    """Return the files of the landscapes of `run` on this machine, in order of name."""
     return tuple(sorted(sweeps_dir(run).glob("*.json")))

@@ -1,4 +1,4 @@
-"""How verdicts are shown: the `--json` object of an evaluation, and words for people."""
+"""Verdicts as output: the `--json` object of an evaluation, and texts for people."""
 
 import math
 from typing import Any
@@ -241,7 +241,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def gain_text(interval: tuple[float, float] | None) -> str:
-    """Return what an interval without 1 says against a speed-up; "" where it is a clear gain."""
+    """Return a note if the interval shows no clear gain, else ""."""
     if interval is None or interval[0] <= 1.0 <= interval[1]:
         return ""
     if interval[1] < 1.0:
@@ -250,12 +250,12 @@ def gain_text(interval: tuple[float, float] | None) -> str:
 
 
 def headline_text(value: float | None, interval: tuple[float, float] | None) -> str:
-    """Return a run's speed-up as it is announced, which says whether there is a gain at all."""
+    """Return a run's speed-up for its headline, with a note if no gain is certain."""
     return speedup_text(value, interval) + gain_text(interval)
 
 
 def trust_text(evaluation: Evaluation) -> str:
-    """Return what limits a passed verdict, behind it: ", trust: suspect, prepare counted in"."""
+    """Return the caveats of a passed verdict: ", trust: suspect, prepare counted in"."""
     parts = []
     if evaluation.passed and evaluation.trust is not Trust.FULL:
         parts.append(f"trust: {evaluation.trust.value}")

@@ -26,7 +26,7 @@ from kernel_foundry.sdk.report.page_objects import (
     sweep_object,
 )
 from kernel_foundry.sdk.report.suite_report import suite_page
-from kernel_foundry.sdk.run_account import AccountAnswer, no_account
+from kernel_foundry.sdk.run_account import AccountAnswer, failed_account
 from kernel_foundry.sdk.run_objects import run_object
 from kernel_foundry.sdk.services import Directory
 from kernel_foundry.sdk.steering import steer_run, steering_events, steering_object, steering_of
@@ -34,7 +34,7 @@ from kernel_foundry.sdk.suite.results import results_of
 from kernel_foundry.sdk.suite.store.store import SuiteStore
 from kernel_foundry.sdk.suite.suite import Suite
 from kernel_foundry.sdk.suite.tables import listed_suite_object
-from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.sweep_files import sweep_paths
 from kernel_foundry.ui.http import Request, Response
 from kernel_foundry.ui.run_feed import FeedEvent, RunFeed
 
@@ -137,7 +137,7 @@ class Routes:
             await archive.get_run(name),
             await archive.stats(name),
             await winner(archive, name),
-            sweeps=tuple(path.stem for path in kept_sweeps(name)),
+            sweeps=tuple(path.stem for path in sweep_paths(name)),
             steering=await steering_events(archive, name),
         )
 
@@ -155,7 +155,7 @@ class Routes:
             generator = await self._directory.generator()
             return AccountAnswer(account=await generator.account(name))
         except KernelFoundryError as error:
-            return no_account(error)
+            return failed_account(error)
 
     async def _events(self, name: str, request: Request) -> Response:
         archive = await self._directory.archive()
@@ -209,7 +209,7 @@ def _message(event: FeedEvent) -> bytes:
 
 
 def _sweep(run: str, name: str) -> list[dict[str, Any]]:
-    for path in kept_sweeps(run):
+    for path in sweep_paths(run):
         if path.stem == name:
             return sweep_object(json.loads(path.read_text(encoding="utf-8")))
     raise InvalidArgumentError(f"run {run} has no landscape {name}", field="sweep")

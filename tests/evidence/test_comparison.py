@@ -16,9 +16,9 @@ from kernel_foundry.sdk.verification.compare import compare
 from kernel_foundry.sdk.verification.statement import Agreement, holds
 from kernel_foundry.sdk.verification.verify import (
     MOST_EVALUATIONS,
-    judged_again,
     request_again,
     verification,
+    verify_by_judging,
 )
 from tests.evidence.changed_verdicts import (
     VerdictsInTurn,
@@ -254,9 +254,9 @@ def test_a_suspicion_by_times_alone_is_looked_at_again(record: EvidenceRecord) -
     assert lines_of(record, suspect)["trust in the times"].agreement is DIFFERS
     known = record.attestation.public_key
     twice = VerdictsInTurn(suspect, evaluate())
-    assert asyncio.run(judged_again(record, twice, own_key=known)).agrees
+    assert asyncio.run(verify_by_judging(record, twice, own_key=known)).agrees
     never = VerdictsInTurn(*[suspect] * MOST_EVALUATIONS)
-    assert not asyncio.run(judged_again(record, never)).agrees
+    assert not asyncio.run(verify_by_judging(record, never)).agrees
     elsewhere = evaluate(trust=Trust.SUSPECT, evidence=with_facts(device="another"))
     assert verification(record, elsewhere).is_partial
 
@@ -291,11 +291,11 @@ def test_a_strangers_seeds_are_not_believed(record: EvidenceRecord) -> None:
     """It may be written for them: right on the record's seeds, and on no others."""
     wrong = evaluate(outcome=EvaluationOutcome.WRONG_RESULT)
     for fresh, agreement in ((evaluate(), AGREES), (wrong, DIFFERS)):
-        verified = asyncio.run(judged_again(record, VerdictsInTurn(evaluate(), fresh)))
+        verified = asyncio.run(verify_by_judging(record, VerdictsInTurn(evaluate(), fresh)))
         lines = {s.subject: s for s in verified.statements}
         assert lines["seeds"].agreement is OTHER
         assert lines["fresh seeds"].agreement is agreement
         assert verified.agrees is (agreement is AGREES)
     known = record.attestation.public_key
-    verified = asyncio.run(judged_again(record, VerdictsInTurn(evaluate()), own_key=known))
+    verified = asyncio.run(verify_by_judging(record, VerdictsInTurn(evaluate()), own_key=known))
     assert not {"seeds", "fresh seeds"} & {s.subject for s in verified.statements}

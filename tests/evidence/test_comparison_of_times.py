@@ -11,7 +11,7 @@ from kernel_foundry.domain.fitness import suspect_fitness
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
-from kernel_foundry.sdk.verification.verify import MOST_EVALUATIONS, judged_again, verification
+from kernel_foundry.sdk.verification.verify import MOST_EVALUATIONS, verification, verify_by_judging
 from tests.evidence.changed_verdicts import (
     VerdictsInTurn,
     changed,
@@ -95,16 +95,16 @@ def test_a_time_that_differs_is_taken_again(record: EvidenceRecord) -> None:
     slow = with_first(evaluate(), slower(3.0))
     quiet = VerdictsInTurn(slow, evaluate(), slow)
     known = record.attestation.public_key
-    assert asyncio.run(judged_again(record, quiet, own_key=known)).agrees
+    assert asyncio.run(verify_by_judging(record, quiet, own_key=known)).agrees
     assert len(quiet.verdicts) == 1
     busy = VerdictsInTurn(*[with_first(evaluate(), _widened)] * MOST_EVALUATIONS, evaluate())
-    verified = asyncio.run(judged_again(record, busy, own_key=known))
+    verified = asyncio.run(verify_by_judging(record, busy, own_key=known))
     assert (verified.is_inconclusive, verified.is_partial, verified.agrees) == (True, True, False)
     assert len(busy.verdicts) == 1
     never = VerdictsInTurn(*[slow] * MOST_EVALUATIONS, evaluate())
-    assert not asyncio.run(judged_again(record, never)).agrees
+    assert not asyncio.run(verify_by_judging(record, never)).agrees
     wrong = VerdictsInTurn(with_first(slow, with_error(1.0, mismatch_count=3)), evaluate())
-    assert not asyncio.run(judged_again(record, wrong)).agrees
+    assert not asyncio.run(verify_by_judging(record, wrong)).agrees
     assert len(wrong.verdicts) == 1
 
 

@@ -12,7 +12,7 @@ from kernel_foundry.cli.bench_model import advice, model
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.model_bench import forms
 from kernel_foundry.sdk.model_bench.bench import bench_model
-from kernel_foundry.sdk.model_bench.measured import (
+from kernel_foundry.sdk.model_bench.measurement import (
     BenchResult,
     Form,
     ModelMeasurement,

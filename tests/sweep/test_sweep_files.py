@@ -76,7 +76,7 @@ def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) 
     resume(events.append)
     swept = {e.candidate.digest[:12]: e for e in events if isinstance(e, SweepEvent)}
 
-    files = sweep_files.kept_sweeps("run")
+    files = sweep_files.sweep_paths("run")
     assert 0 < len(first) < len(swept)
     assert {path.stem for path in files} == set(swept)
     for path in files:
@@ -89,7 +89,7 @@ def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) 
 def test_the_command_says_where_they_lie(data: Path) -> None:
     done = kfoundry(data, "optimize", "TASK", "--run", "run", "--evaluations", "60")
     assert not done.exception, done.output
-    files = sweep_files.kept_sweeps("run")
+    files = sweep_files.sweep_paths("run")
     assert files
     line = f"landscapes of sweeps (T4 files: {len(files)}): {data / 'sweeps' / 'run'}"
     assert line in done.stdout

@@ -1,7 +1,7 @@
-"""Runs that go on side by side give each other what became their best.
+"""Concurrent runs on several classes share their best candidates.
 
-A candidate is injected (`domain.steering`), so that the archive keeps who gave it and a resumed run
-judges what was left. Times never travel: each run judges on its own class.
+A candidate is injected (`domain.steering`), so that the archive records where it came from, and a
+resumed run judges those that are left. Times are not shared: each run judges on its own class.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from kernel_foundry.sdk.loop.progress import (
 )
 
 MOST_SHARED: Final = 200
-"""Candidates that a run is given by others: each costs it an evaluation."""
+"""Most candidates that a run gets from others: each costs it an evaluation."""
 
 _log = logging.getLogger(__name__)
 
 
-class Sharing:
+class CandidateForwarder:
     """Passes new best candidates on to the other runs in their language."""
 
     def __init__(self, archive: Archive) -> None:

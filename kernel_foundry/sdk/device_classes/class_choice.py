@@ -1,4 +1,4 @@
-"""Which classes of devices a user names: "h200,rtx4090,sycl"."""
+"""The classes of devices for a list such as "h200,rtx4090,sycl"."""
 
 import re
 from collections.abc import Sequence

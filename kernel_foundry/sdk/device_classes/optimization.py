@@ -1,7 +1,8 @@
 """One task on several classes of devices at once: a run for each class, with its own archive.
 
-The runs share lessons, as all runs of a store do, and their best candidates (`sharing.py`). At the
-end each winner is judged on the other classes (`cross_table.py`).
+The runs share lessons, as all runs of a store do, and their best candidates
+(`candidate_forwarder.py`). At the end each winner is judged on the other classes
+(`cross_table.py`).
 """
 
 import asyncio
@@ -14,9 +15,9 @@ from kernel_foundry.domain.archive import DEFAULT_STRATEGY
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
+from kernel_foundry.sdk.device_classes.candidate_forwarder import CandidateForwarder
 from kernel_foundry.sdk.device_classes.class_choice import ClassChoice, choose_classes
 from kernel_foundry.sdk.device_classes.cross_table import CrossVerdict, cross_table
-from kernel_foundry.sdk.device_classes.sharing import Sharing
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.progress import Listener, RunResult
 from kernel_foundry.sdk.optimization import optimize
@@ -99,7 +100,7 @@ async def optimize_classes(
     choices = choose_classes((await services.evaluator.capabilities()).devices, devices)
     name = run or f"{task.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     share = _share(budget, len(choices))
-    sharing = Sharing(services.archive)
+    sharing = CandidateForwarder(services.archive)
 
     async def on_class(number: int, choice: ClassChoice) -> ClassRun:
         own_name = f"{name}.{choice.label}"

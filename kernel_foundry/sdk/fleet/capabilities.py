@@ -1,4 +1,4 @@
-"""What a fleet offers as a whole, made of what its members told."""
+"""The capabilities of a fleet, merged from those of its members."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -12,7 +12,9 @@ from kernel_foundry.domain.device import (
 from kernel_foundry.sdk.fleet.member import FleetDevice, Member, MemberState
 
 
-def offer(members: Collection[Member], devices: tuple[FleetDevice, ...]) -> Capabilities:
+def fleet_capabilities(
+    members: Collection[Member], devices: tuple[FleetDevice, ...]
+) -> Capabilities:
     """Return the capabilities of a fleet.
 
     Kinds of devices come first in `availability`, then each evaluator that gets no work, by name.

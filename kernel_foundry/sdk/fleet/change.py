@@ -1,4 +1,4 @@
-"""What a fleet says while it is used: an evaluator is away, or is back."""
+"""The event of a fleet: an evaluator is away, or is back."""
 
 from dataclasses import dataclass
 

@@ -37,14 +37,14 @@ from kernel_foundry.errors import (
     VerdictMismatchError,
 )
 from kernel_foundry.ports import Evaluator
+from kernel_foundry.sdk.fleet.capabilities import fleet_capabilities
 from kernel_foundry.sdk.fleet.change import FleetChange
 from kernel_foundry.sdk.fleet.host import FleetHost, host_of
 from kernel_foundry.sdk.fleet.losses import Losses
 from kernel_foundry.sdk.fleet.member import FleetDevice, Member, MemberState
 from kernel_foundry.sdk.fleet.membership import Source
-from kernel_foundry.sdk.fleet.offer import offer
 from kernel_foundry.sdk.fleet.roster import FleetOptions, Roster
-from kernel_foundry.sdk.fleet.router import Wanted
+from kernel_foundry.sdk.fleet.router import DeviceQuery
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ class Fleet:
     async def capabilities(self) -> Capabilities:
         """Return the devices that take work, with ids such as "cuda:0@gpuhost:50051"."""
         await self._roster.started()
-        return offer(self._roster.members, self._roster.router().devices)
+        return fleet_capabilities(self._roster.members, self._roster.router().devices)
 
     async def hosts(self) -> tuple[FleetHost, ...]:
         """Return every evaluator of the fleet, whether it gets work or not."""
@@ -123,19 +123,19 @@ class Fleet:
             )
             return replace(admission, device=seen)
 
-        return await self._on_device(Wanted(device=device, task=task.digest), work, _Tries())
+        return await self._on_device(DeviceQuery(device=device, task=task.digest), work, _Tries())
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; `Evaluation.device` names the evaluator, too."""
         needs_device = not (request.build_only and request.architecture)
         wanted = (
-            Wanted(
+            DeviceQuery(
                 device=request.device,
                 language=request.source.language,
                 task=request.task.digest,
             )
             if needs_device
-            else Wanted()
+            else DeviceQuery()
         )
 
         async def work(chosen: FleetDevice) -> Evaluation:
@@ -158,7 +158,7 @@ class Fleet:
             evaluation = await chosen.member.evaluator.evaluate_foreign(asked)
             return replace(evaluation, device=f"{evaluation.device}@{chosen.member.name}")
 
-        wanted = Wanted(device=request.device, task=request.task.digest)
+        wanted = DeviceQuery(device=request.device, task=request.task.digest)
         try:
             return await self._on_device(wanted, work, _Tries(candidate=request.source.digest))
         except _QuarantinedError:
@@ -166,7 +166,7 @@ class Fleet:
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration on one device; on another one if that is lost."""
-        wanted = Wanted(
+        wanted = DeviceQuery(
             device=request.device, language=request.source.language, task=request.task.digest
         )
         tries = _Tries(candidate=request.source.digest, key=_key(request, request.request_id))
@@ -196,7 +196,7 @@ class Fleet:
         async def work(chosen: FleetDevice) -> tuple[Probe, ...]:
             return await chosen.member.evaluator.probe(chosen.own_id)
 
-        return await self._on_device(Wanted(device=device), work, _Tries())
+        return await self._on_device(DeviceQuery(device=device), work, _Tries())
 
     @contextlib.contextmanager
     def telling(self, listener: Callable[[FleetChange], None]) -> Iterator[None]:
@@ -209,7 +209,7 @@ class Fleet:
         await self._roster.close()
 
     async def _on_device(
-        self, wanted: Wanted, work: Callable[[FleetDevice], Awaitable[T]], tries: _Tries
+        self, wanted: DeviceQuery, work: Callable[[FleetDevice], Awaitable[T]], tries: _Tries
     ) -> T:
         """Return what `work` gives on a device, on another one if the first is lost.
 
@@ -231,7 +231,7 @@ class Fleet:
             finally:
                 device.end()
 
-    async def _reserved(self, wanted: Wanted, tries: _Tries) -> FleetDevice:
+    async def _reserved(self, wanted: DeviceQuery, tries: _Tries) -> FleetDevice:
         """Return the device for a call, which counts as one in flight there from now on.
 
         Raises:
@@ -272,7 +272,7 @@ class Fleet:
                 async with asyncio.timeout(self._options.patience_s - waited_s):
                     await changed.wait()
 
-    def _chosen(self, wanted: Wanted, tries: _Tries) -> FleetDevice | None:
+    def _chosen(self, wanted: DeviceQuery, tries: _Tries) -> FleetDevice | None:
         avoid = tries.busy | tries.failed.keys()
         route = self._routes.get(tries.key)
         if route is not None and route not in avoid and route.member.name not in tries.lost:
@@ -289,7 +289,7 @@ class Fleet:
                 self._routes.popitem(last=False)
 
     def _after(
-        self, device: FleetDevice, error: KernelFoundryError, wanted: Wanted, tries: _Tries
+        self, device: FleetDevice, error: KernelFoundryError, wanted: DeviceQuery, tries: _Tries
     ) -> None:
         """Note what a call failed of, if another device may do; else raise it."""
         member = device.member
@@ -307,12 +307,12 @@ class Fleet:
         else:
             raise error
 
-    def _may_come(self, wanted: Wanted) -> bool:
+    def _may_come(self, wanted: DeviceQuery) -> bool:
         """Whether a device as wanted is away, or may be one of an evaluator not heard from."""
         unheard = any(m.capabilities is None for m in self._roster.members)
         return unheard or self._roster.router().is_known(wanted)
 
-    def _unavailable(self, wanted: Wanted) -> KernelFoundryError:
+    def _unavailable(self, wanted: DeviceQuery) -> KernelFoundryError:
         router = self._roster.router()
         there = ", ".join(dict.fromkeys(d.spec.id for d in router.devices[:_SHOWN])) or "none"
         away = "; ".join(

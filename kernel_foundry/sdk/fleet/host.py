@@ -1,4 +1,4 @@
-"""What a fleet knows of each of its evaluators, to be shown."""
+"""The state of each evaluator of a fleet, as shown to users."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class FleetHost:
 
 
 def host_of(member: Member) -> FleetHost:
-    """Return what is known of a member."""
+    """Return the state of a member."""
     return FleetHost(
         name=member.name,
         address=member.entry.address,

@@ -11,7 +11,7 @@ from kernel_foundry.domain.device import Capabilities, DeviceSpec
 from kernel_foundry.domain.device_class import device_class, ways_to_ask
 from kernel_foundry.errors import KernelFoundryError, ServiceUnavailableError
 from kernel_foundry.ports import Evaluator
-from kernel_foundry.sdk.fleet.membership import ANYWHERE, Entry, Where
+from kernel_foundry.sdk.fleet.membership import ANYWHERE, DeviceFilter, Entry
 
 _ANSWER_S: Final = 10.0
 """Longest answer of an evaluator that has told its capabilities before; the first may measure."""
@@ -84,7 +84,7 @@ class Member:
         entry: Entry,
         evaluator: Evaluator,
         changed: Callable[[], None],
-        where: Where = ANYWHERE,
+        where: DeviceFilter = ANYWHERE,
     ) -> None:
         self.entry = entry
         self.evaluator = evaluator
@@ -127,7 +127,7 @@ class Member:
             return MemberState.STARTING
         return MemberState.DRAINING if self.entry.drain else MemberState.SERVING
 
-    def renamed(self, entry: Entry, where: Where) -> None:
+    def renamed(self, entry: Entry, where: DeviceFilter) -> None:
         """Take up what a fleet file says of it now."""
         if (entry, where) != (self.entry, self._where):
             self.entry, self._where = entry, where

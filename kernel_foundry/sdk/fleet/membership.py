@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class DeviceFilter:
     """What a device must have to be used; everything that is left out may be anything."""
 
     kind: str = ""
@@ -65,7 +65,7 @@ class Where:
         return f"labels: {missing}, and its evaluator has no such" if missing else ""
 
 
-ANYWHERE: Final = Where()
+ANYWHERE: Final = DeviceFilter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Membership:
     """The evaluators of a fleet, and which of their devices it uses."""
 
     entries: tuple[Entry, ...]
-    where: Where = ANYWHERE
+    where: DeviceFilter = ANYWHERE
 
 
 class Source(Protocol):
@@ -168,7 +168,7 @@ def fleet_source(target: str) -> Source | None:
     return FixedSource(tuple(part.strip() for part in target.split(",") if part.strip()))
 
 
-def _membership(entries: tuple[Entry, ...], where: Where, place: str) -> Membership:
+def _membership(entries: tuple[Entry, ...], where: DeviceFilter, place: str) -> Membership:
     if not 0 < len(entries) <= MOST_MEMBERS:
         raise _invalid(place, f"{len(entries)} evaluators, expected 1 to {MOST_MEMBERS}")
     for values in ([e.name for e in entries], [e.address for e in entries]):
@@ -218,12 +218,12 @@ def _is_address(text: str) -> bool:
     return not is_unix or text.startswith("unix:/")
 
 
-def _where(value: Any, place: str) -> Where:
+def _where(value: Any, place: str) -> DeviceFilter:
     keys = _mapping(value, place, ("kind", "architecture", "driver", "memory_gib", "labels"))
     memory = keys.get("memory_gib", 0)
     if isinstance(memory, bool) or not isinstance(memory, int | float) or not 0 <= memory < 1e6:
         raise _invalid(place, f"memory_gib: {memory!r}, expected a number of GiB")
-    return Where(
+    return DeviceFilter(
         kind=_text(keys, "kind", place),
         architecture=_text(keys, "architecture", place),
         driver=_text(keys, "driver", place),

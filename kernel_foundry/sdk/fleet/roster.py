@@ -10,7 +10,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.fleet.change import FleetChange
 from kernel_foundry.sdk.fleet.member import Member, MemberState
-from kernel_foundry.sdk.fleet.membership import Entry, Membership, Source, Where
+from kernel_foundry.sdk.fleet.membership import DeviceFilter, Entry, Membership, Source
 from kernel_foundry.sdk.fleet.router import Router
 
 _log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ class Roster:
                 self._join(entry, membership.where)
         self._tell_change()
 
-    def _join(self, entry: Entry, where: Where) -> None:
+    def _join(self, entry: Entry, where: DeviceFilter) -> None:
         member = Member(entry, self._connect(entry.address), self._tell_change, where)
         self._members[entry.address] = member
         self._watches[entry.address] = asyncio.create_task(self._watch(member))

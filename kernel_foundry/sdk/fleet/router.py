@@ -17,7 +17,7 @@ an admission takes longer than several verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DeviceQuery:
     """What a call needs."""
 
     device: str = ""
@@ -69,16 +69,20 @@ class Router:
         counts = {d.class_name: len(self._usable[d.class_name]) for d in usable}
         return tuple(sorted(usable, key=lambda d: -counts[d.class_name]))
 
-    def is_known(self, wanted: Wanted) -> bool:
+    def is_known(self, wanted: DeviceQuery) -> bool:
         """Return whether a member ever had such a device, though it may be away now."""
         return wanted.key in self._known
 
-    def class_of(self, wanted: Wanted) -> str:
+    def class_of(self, wanted: DeviceQuery) -> str:
         """Return the class that the task was given; "" where none was yet."""
         return self._classes.get((wanted.task, wanted.key), "")
 
     def choose(
-        self, wanted: Wanted, *, avoid: Collection[FleetDevice] = (), shun: Collection[str] = ()
+        self,
+        wanted: DeviceQuery,
+        *,
+        avoid: Collection[FleetDevice] = (),
+        shun: Collection[str] = (),
     ) -> FleetDevice | None:
         """Return the device for a call; None where none of the right class takes work now.
 
@@ -102,7 +106,7 @@ class Router:
             default=None,
         )
 
-    def _class_for(self, wanted: Wanted, matching: Collection[FleetDevice]) -> str:
+    def _class_for(self, wanted: DeviceQuery, matching: Collection[FleetDevice]) -> str:
         """The class of the task: chosen once and kept, whatever comes and goes.
 
         One that the task has already, asked for in another way, or the one with the fewest calls

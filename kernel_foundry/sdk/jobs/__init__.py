@@ -1,1 +1,1 @@
-"""Commands that go on without the terminal they were given in."""
+"""Jobs: commands that run in the background, independent of their terminal."""

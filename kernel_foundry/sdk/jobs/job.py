@@ -27,7 +27,7 @@ START_S: Final = 60.0
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     STARTING = "starting"
     WAITING = "waiting"
@@ -43,7 +43,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is kept of a job."""
+    """The stored record of a job."""
 
     id: str
     words: tuple[str, ...]

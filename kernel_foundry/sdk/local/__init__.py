@@ -1,1 +1,1 @@
-"""The three services in this process. The only folder that imports them, each when it is asked."""
+"""The three services in this process. Only this folder imports them, each at its first use."""

@@ -1,4 +1,4 @@
-"""The archive in this process, and what is done with its stores beside the port."""
+"""The archive in this process, and operations on its stores that the port does not have."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The evaluator in this process, and what its parts tell without judging a candidate."""
+"""The evaluator in this process, and functions of its parts that judge no candidate."""
 
 import os
 from dataclasses import replace

@@ -158,7 +158,9 @@ class BudgetUse:
     least."""
 
 
-def exceeded(budget: Budget, spent: BudgetUse, *, reserve_seconds: float = 0.0) -> StopCause | None:
+def stop_cause(
+    budget: Budget, spent: BudgetUse, *, reserve_seconds: float = 0.0
+) -> StopCause | None:
     """Return why `spent` ends a run under `budget`, or None.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a run has used of its budget so far, and whether that ends its search.
+"""The use of a run's budget so far, and whether it ends the search.
 
 The budget itself and the reasons to stop are in `budget.py`.
 """
@@ -18,7 +18,7 @@ from kernel_foundry.sdk.loop.budget import (
     Budget,
     BudgetUse,
     StopCause,
-    exceeded,
+    stop_cause,
 )
 
 
@@ -91,7 +91,7 @@ class BudgetMeter:
         """Return why the search ends, or None; once there is a reason it stays."""
         if self._cause is None:
             self.read_clock()
-            self._cause = exceeded(self.budget, self.used, reserve_seconds=self._promotion_s())
+            self._cause = stop_cause(self.budget, self.used, reserve_seconds=self._promotion_s())
         return self._cause
 
     def stop(self, cause: StopCause | None) -> None:

@@ -17,7 +17,7 @@ Finish = Callable[[RunState], Awaitable[Run]]
 
 
 @contextlib.asynccontextmanager
-async def held(
+async def run_lease(
     archive: Archive, run: str, holder: LeaseHolder, budget: Callable[[], RunBudget]
 ) -> AsyncIterator[Finish]:
     """Hold a run's lease during the block; yield the function that finishes the run and frees it.

@@ -61,7 +61,7 @@ class LostCandidateEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepEvent:
-    """The other configurations of a promising candidate were tried.
+    """The other configurations of a promising candidate were swept.
 
     When one of them is better, its verdict comes next, as a `VerdictEvent`.
     """

@@ -1,4 +1,4 @@
-"""What people ask of a run while a loop works on it (`kernel_foundry.domain.steering`)."""
+"""Applies steering to a run while a loop works on it (`kernel_foundry.domain.steering`)."""
 
 import asyncio
 from typing import Final

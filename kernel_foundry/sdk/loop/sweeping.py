@@ -57,7 +57,7 @@ OTHERS_WITHIN = 1.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepAllowance:
-    """What one sweep may take."""
+    """The limits of one sweep."""
 
     configurations: int
     seconds: float
@@ -66,8 +66,8 @@ class SweepAllowance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweptCandidate:
-    """What a sweep found."""
+class SweepOutcome:
+    """The result of a sweep."""
 
     results: tuple[ConfigurationResult, ...]
     evaluation: Evaluation | None
@@ -152,7 +152,7 @@ class Sweeper:
         allowance: SweepAllowance,
         *,
         listener: Callable[[ConfigurationResult], None] = lambda _result: None,
-    ) -> SweptCandidate:
+    ) -> SweepOutcome:
         """Try the configurations of `candidate` and judge the best one.
 
         Args:
@@ -189,9 +189,9 @@ class Sweeper:
             )
         if evaluation is None or not _is_better(evaluation, known):
             self._learn(candidate, known.configuration)
-            return SweptCandidate(results=tuple(results), evaluation=None, judged=evaluation)
+            return SweepOutcome(results=tuple(results), evaluation=None, judged=evaluation)
         self._learn(candidate, evaluation.configuration)
-        return SweptCandidate(
+        return SweepOutcome(
             results=tuple(results),
             evaluation=dataclasses.replace(evaluation, swept_count=len(results)),
             judged=evaluation,

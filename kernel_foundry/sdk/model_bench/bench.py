@@ -10,7 +10,7 @@ from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import InvalidArgumentError, ProcessLostError
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.capture.capture import file_and_class
-from kernel_foundry.sdk.model_bench.measured import Form, ModelMeasurement
+from kernel_foundry.sdk.model_bench.measurement import Form, ModelMeasurement
 from kernel_foundry.sdk.model_bench.request import BenchReply, BenchRequest
 
 DEFAULT_SAMPLES: Final = 30

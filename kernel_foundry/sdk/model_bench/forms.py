@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from kernel_foundry.sdk.model_bench.measured import Form
+from kernel_foundry.sdk.model_bench.measurement import Form
 
 _SAMPLE_NS: Final = 5e6
 """A sample has calls for about this long, so that waiting for the device at its end is small."""
@@ -62,7 +62,9 @@ def call_of(form: Form, module: nn.Module, inputs: tuple[Any, ...]) -> Call:
     return replay
 
 
-def interleaved(calls: Sequence[Call], device: torch.device, samples: int) -> list[list[float]]:
+def interleaved_samples(
+    calls: Sequence[Call], device: torch.device, samples: int
+) -> list[list[float]]:
     """Return samples of a call's wall time in ns, of each of several calls.
 
     They take turns, and the order is turned round each time, so that a slow moment and what ran

@@ -1,4 +1,4 @@
-"""What one measurement of a model tells: times with and without the winners, and what ran.
+"""The measurement of a model: times with and without the winners, and calls of exported files.
 
 The process that runs the model writes it (`process.py`), `bench.py` reads it.
 """

@@ -22,10 +22,10 @@ from kernel_foundry.sdk.model_bench.forms import (
     Call,
     call_of,
     forms_on,
-    interleaved,
+    interleaved_samples,
     usual_forms,
 )
-from kernel_foundry.sdk.model_bench.measured import (
+from kernel_foundry.sdk.model_bench.measurement import (
     BenchResult,
     Form,
     ModelMeasurement,
@@ -111,7 +111,7 @@ def _form(
         plain = call_of(form, user.module, user.inputs)
         with_swaps, calls = _counted(form, swapped, user, files)
         errors = [_error(_tensors(call()), expected) for call in (plain, with_swaps)]
-        times = interleaved((plain, with_swaps), user.device, samples)
+        times = interleaved_samples((plain, with_swaps), user.device, samples)
     except Exception as error:  # noqa: BLE001  torch.compile and the user's code may raise anything
         text = f"{type(error).__name__}: {error}".strip()
         return BenchResult(form=form, failure=text[:_LONGEST_FAILURE])

@@ -1,8 +1,8 @@
-"""What the process that runs the model is asked, and its reply."""
+"""The request to the process that runs the model, and its reply."""
 
 from dataclasses import dataclass
 
-from kernel_foundry.sdk.model_bench.measured import Form, ModelMeasurement
+from kernel_foundry.sdk.model_bench.measurement import Form, ModelMeasurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class BenchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchReply:
-    """What was measured, or why nothing was."""
+    """The measurement, or why there is none."""
 
     measurement: ModelMeasurement | None = None
     refusal: str = ""

@@ -10,7 +10,7 @@ from kernel_foundry.domain.profile_digest import digest_lines
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.notebook.data_frame import data_frame
-from kernel_foundry.sdk.notebook.markup import folded, paragraph, shown, table
+from kernel_foundry.sdk.notebook.markup import collapsible, escaped, paragraph, table
 from kernel_foundry.sdk.notebook.times_plot import times_plot
 from kernel_foundry.sdk.verdict_text import (
     arithmetic_line,
@@ -81,7 +81,8 @@ class EvaluationView:
             checks_text(evaluation.checks),
         ]
         parts = [
-            f"<p><strong>{shown(self._headline())}</strong> {shown(evaluation.candidate[:8])}</p>",
+            f"<p><strong>{escaped(self._headline())}</strong> "
+            f"{escaped(evaluation.candidate[:8])}</p>",
             paragraph(" · ".join(fact for fact in facts if fact)),
         ]
         if evaluation.workloads:
@@ -97,9 +98,9 @@ class EvaluationView:
             parts += map(paragraph, digest_lines(evaluation.profile, code))
         if self.source is not None:
             parts.append(
-                folded(f"device code ({self.source.language.value})", self.source.device_code)
+                collapsible(f"device code ({self.source.language.value})", self.source.device_code)
             )
-            parts.append(folded("launch plan", self.source.plan))
+            parts.append(collapsible("launch plan", self.source.plan))
         return "".join(parts)
 
     def _headline(self) -> str:

@@ -9,29 +9,30 @@ from kernel_foundry.printable import printable
 _CELL: Final = 'style="text-align:left;vertical-align:top"'
 
 
-def shown(value: str) -> str:
-    """Return a text of anyone as HTML that shows it and does nothing."""
+def escaped(value: str) -> str:
+    """Return an untrusted text as HTML, escaped and printable."""
     return escape(printable(value))
 
 
 def paragraph(value: str) -> str:
     """Return a paragraph of one text."""
-    return f"<p>{shown(value)}</p>"
+    return f"<p>{escaped(value)}</p>"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of texts."""
-    head = "".join(f'<th scope="col" {_CELL}>{shown(column)}</th>' for column in columns)
+    head = "".join(f'<th scope="col" {_CELL}>{escaped(column)}</th>' for column in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td {_CELL}>{shown(value)}</td>" for value in row) + "</tr>"
+        "<tr>" + "".join(f"<td {_CELL}>{escaped(value)}</td>" for value in row) + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def folded(summary: str, code: str) -> str:
-    """Return source text that opens on a click."""
+def collapsible(summary: str, code: str) -> str:
+    """Return source code in an element that opens on a click."""
     return (
-        f"<details><summary>{shown(summary)}</summary>"
-        f'<pre style="white-space:pre;overflow:auto;max-height:40em">{shown(code)}</pre></details>'
+        f"<details><summary>{escaped(summary)}</summary>"
+        '<pre style="white-space:pre;overflow:auto;max-height:40em">'
+        f"{escaped(code)}</pre></details>"
     )

@@ -16,7 +16,7 @@ from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.notebook.data_frame import data_frame
 from kernel_foundry.sdk.notebook.evaluation_view import EvaluationView
 from kernel_foundry.sdk.notebook.gain_plot import gain_plot
-from kernel_foundry.sdk.notebook.markup import paragraph, shown
+from kernel_foundry.sdk.notebook.markup import escaped, paragraph
 from kernel_foundry.sdk.report.page_objects import row_object
 from kernel_foundry.sdk.verdict_text import headline_text
 
@@ -88,7 +88,7 @@ class RunView:
 
     def _repr_html_(self) -> str:
         spec = self.run.spec
-        heading = f"<p><strong>{shown(spec.name)}</strong> {shown(self._summary())}</p>"
+        heading = f"<p><strong>{escaped(spec.name)}</strong> {escaped(self._summary())}</p>"
         facts = (spec.task.name, spec.language.value, spec.device, self.run.state.value)
         best = "" if self.best is None else self.best._repr_html_()
         return heading + paragraph(" · ".join(facts)) + self.plot() + best

@@ -6,7 +6,7 @@ from typing import Final
 from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.speedup import TimeBounds
 from kernel_foundry.sdk.notebook.log_axis import LogAxis
-from kernel_foundry.sdk.notebook.markup import shown
+from kernel_foundry.sdk.notebook.markup import escaped
 from kernel_foundry.sdk.verdict_text import duration
 
 _WIDTH: Final = 640
@@ -35,7 +35,7 @@ def times_plot(workloads: Sequence[WorkloadResult]) -> str:
         f'<line x1="{axis.place(tick):.1f}" x2="{axis.place(tick):.1f}" y1="0" '
         f'y2="{height - _LINE}" stroke="currentColor" stroke-opacity="0.15"/>'
         f'<text x="{axis.place(tick):.1f}" y="{height - 5}" text-anchor="middle">'
-        f"{shown(duration(tick))}</text>"
+        f"{escaped(duration(tick))}</text>"
         for tick in axis.ticks()
     )
     return (
@@ -61,9 +61,9 @@ def _drawn(line: tuple[str, bool, TimeBounds], axis: LogAxis, number: int) -> st
     colour = "#2a78d6" if is_candidate else "#8a8a8a"
     label = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     return (
-        f'<text x="{_LABELS - 10}" y="{y + 4}" text-anchor="end">{shown(label)}</text>'
+        f'<text x="{_LABELS - 10}" y="{y + 4}" text-anchor="end">{escaped(label)}</text>'
         f'<line x1="{axis.place(lower):.1f}" x2="{axis.place(upper):.1f}" y1="{y}" y2="{y}" '
         f'stroke="{colour}" stroke-width="3"/>'
         f'<circle cx="{axis.place(median):.1f}" cy="{y}" r="4" fill="{colour}"/>'
-        f'<text x="{axis.place(upper) + 8:.1f}" y="{y + 4}">{shown(duration(median))}</text>'
+        f'<text x="{axis.place(upper) + 8:.1f}" y="{y + 4}">{escaped(duration(median))}</text>'
     )

@@ -1,1 +1,1 @@
-"""A recorded run made again without a model and without a device, and whether it came out equal."""
+"""Replay: repeats a recorded run without models or devices, and compares the two."""

@@ -1,4 +1,4 @@
-"""A run and its repetition compared: evaluations, export files and all that reports show.
+"""Compares a run and its repetition: evaluations, export files and everything in reports.
 
 The first difference ends a comparison as a `DifferenceError`.
 """
@@ -24,7 +24,7 @@ _PAGE: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The first thing that came out otherwise than it was recorded."""
+    """The first difference between a run and its repetition."""
 
     where: str
     """Such as "evaluation 17 (selection 21)"."""
@@ -35,7 +35,7 @@ class Difference:
 
 
 class DifferenceError(Exception):
-    """Something came out otherwise than it was recorded.
+    """The repetition differs from the recorded run.
 
     Args:
         where: As of `Difference`, as all others.

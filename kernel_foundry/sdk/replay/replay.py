@@ -47,7 +47,7 @@ _NO_REPLY: Final = "no recorded reply"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCounts:
-    """What was done again."""
+    """Counts of the repeated steps."""
 
     evaluations: int
     selections: int
@@ -66,7 +66,7 @@ class ReplayCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOutcome:
-    """How a replay ended."""
+    """The result of a replay."""
 
     run: str
     replayed: ReplayCounts | None = None

@@ -32,7 +32,7 @@ def head_object(
     sweeps: tuple[str, ...],
     steering: tuple[SteeringEvent, ...],
 ) -> dict[str, Any]:
-    """Return what is known of a run as a whole.
+    """Return the summary of a run.
 
     Args:
         run: The run.
@@ -60,7 +60,7 @@ def head_object(
 
 
 def account_answer_object(answer: AccountAnswer) -> dict[str, Any]:
-    """Return what a run took of models, or why that is not known."""
+    """Return a run's account, or why it is unknown."""
     return {"failure": answer.failure, **account_object(answer.account)}
 
 
@@ -90,7 +90,7 @@ def row_object(archived: ArchivedEvaluation, best: int | None) -> dict[str, Any]
 
 
 def detail_object(archived: ArchivedEvaluation, task_name: str) -> dict[str, Any]:
-    """Return all that is known of one evaluation: its candidate's text and its whole verdict."""
+    """Return the details of one evaluation: its candidate's text and its full verdict."""
     source, profile = archived.candidate.source, archived.evaluation.profile
     return {
         "sequence": archived.sequence,

@@ -20,7 +20,7 @@ from kernel_foundry.sdk.report.page_objects import (
 )
 from kernel_foundry.sdk.run_account import AccountAnswer
 from kernel_foundry.sdk.steering import steering_events
-from kernel_foundry.sdk.sweep_files import kept_sweeps
+from kernel_foundry.sdk.sweep_files import sweep_paths
 
 MOST_DETAILS: Final = 2000
 """Evaluations whose source and verdict a report holds: the elites, their ancestors, the newest."""
@@ -37,7 +37,7 @@ async def run_data(archive: Archive, run: str, answer: AccountAnswer) -> dict[st
         async for one in all_evaluations(archive, run)
         if one.sequence in wanted
     }
-    sweeps = {path.stem: path for path in kept_sweeps(found.spec.name)}
+    sweeps = {path.stem: path for path in sweep_paths(found.spec.name)}
     head = head_object(
         found,
         await archive.stats(run),

@@ -1,4 +1,4 @@
-"""Cases: candidates whose verdict is known beforehand, and what became of each.
+"""Cases: candidates whose verdict is known beforehand, and the result of each.
 
 Files of cases are read in `case_folder.py`.
 """
@@ -19,7 +19,7 @@ GAIN_MARGIN: Final = 1.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """Which verdicts on a case are right."""
+    """The expected verdicts on a case."""
 
     outcomes: tuple[EvaluationOutcome, ...]
     """Any of these."""
@@ -55,7 +55,7 @@ class Case:
 
 
 class CaseState(StrEnum):
-    """How a case went."""
+    """Whether the verdict on a case was as expected."""
 
     AS_EXPECTED = "as_expected"
     UNEXPECTED = "unexpected"
@@ -67,7 +67,7 @@ class CaseState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What became of one case."""
+    """The result of one case."""
 
     case: Case
     state: CaseState
@@ -80,7 +80,7 @@ class CaseResult:
 
     @property
     def reason(self) -> str:
-        """Why it came out so, in one sentence; empty for what passed without a word."""
+        """The reason for the outcome, in one sentence; empty if it passed without findings."""
         if self.evaluation is None:
             return self.detail
         if self.evaluation.passed and self.case.expectation.gain_denied:
@@ -108,7 +108,7 @@ class Comparison:
 
 
 def compare(case: Case, evaluation: Evaluation, twin: Evaluation | None) -> Comparison:
-    """Hold a verdict against what is expected of a case.
+    """Compare a verdict with the expectation of a case.
 
     Args:
         case: The case.

@@ -24,7 +24,7 @@ _NULL_KIND = "null"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedDevice:
-    """What was tried on a device's host."""
+    """The probes of a device's host."""
 
     device: str
     """Id of the device."""
@@ -33,7 +33,7 @@ class ProbedDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfTest:
-    """What a self-test found."""
+    """The result of a self-test."""
 
     devices: tuple[ProbedDevice, ...]
     cases: tuple[CaseResult, ...]

@@ -50,7 +50,7 @@ async def run_cases(
     devices: Mapping[Language, str],
     listener: Listener = _ignore,
 ) -> tuple[CaseResult, ...]:
-    """Return what became of every case, in the order of `cases`.
+    """Return the result of every case, in the order of `cases`.
 
     Args:
         evaluator: Judges them.

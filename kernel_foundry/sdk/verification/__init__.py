@@ -1,1 +1,1 @@
-"""Checks a record again (docs/evidence.md); what a record is, is in `kernel_foundry.evidence`."""
+"""Verifies evidence records (docs/evidence.md); `kernel_foundry.evidence` defines them."""

@@ -1,4 +1,4 @@
-"""What agrees between a record and a second evaluation of the same candidate on the same seeds.
+"""Compares a record with a second evaluation of the same candidate on the same seeds.
 
 On the same device and software, numbers that follow from the seeds are equal to the bit. On the
 same device, times have to lie in the interval that is measured now. Signatures are
@@ -46,7 +46,7 @@ _Speedup = tuple[float | None, tuple[float, float] | None]
 
 
 def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
-    """Return line by line what agrees between a record and the evaluation of now."""
+    """Return a statement for each part of a record, compared with the second evaluation."""
     recorded = record.evaluation
     same_device = _differing(_DEVICE, recorded, again) == []
     same_software = _differing(_SOFTWARE, recorded, again) == []

@@ -1,4 +1,4 @@
-"""What a check of a record says: one line for each thing that was looked at."""
+"""Statements of a verification: one for each part of a record that was checked."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Agreement(StrEnum):
-    """How one thing came out."""
+    """Whether one part of a record agrees."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -18,7 +18,7 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One thing that was looked at."""
+    """The result for one part of a record."""
 
     subject: str
     """Such as "digest", "outcome" or "time of default"."""

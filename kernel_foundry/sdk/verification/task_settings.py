@@ -1,4 +1,4 @@
-"""What makes the task of a record another one than its reference alone tells, for people."""
+"""Settings of a record's task that its reference alone does not determine, for people."""
 
 from collections.abc import Iterator
 

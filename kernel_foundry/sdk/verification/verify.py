@@ -1,4 +1,4 @@
-"""A record looked at from all sides: its parts, its signature, and a second evaluation."""
+"""The verification of a record: its parts, its signature, and a second evaluation."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ _UNSETTLED: Final = (Agreement.DIFFERS, Agreement.INCONCLUSIVE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What became of a record."""
+    """The result of verifying a record."""
 
     statements: tuple[Statement, ...]
     again: Evaluation | None
@@ -79,12 +79,12 @@ class Verification:
 
 
 def is_intact(record: EvidenceRecord) -> bool:
-    """Return whether the record is what somebody signed for; if not, it is not worth a run."""
+    """Return whether the record is what was signed; if not, its candidate is not run."""
     return holds(check_integrity(record))
 
 
 def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest:
-    """Return what to ask of an evaluator to judge the same candidate on the same seeds.
+    """Return the request that judges the same candidate on the same seeds.
 
     Args:
         record: What was judged.
@@ -103,7 +103,7 @@ def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest
     )
 
 
-async def judged_again(
+async def verify_by_judging(
     record: EvidenceRecord,
     evaluator: Evaluator,
     device: str = "",
@@ -111,7 +111,7 @@ async def judged_again(
     own_key: str = "",
     trusted: tuple[str, ...] = (),
 ) -> Verification:
-    """Return what became of a record whose candidate `evaluator` judges again.
+    """Return the verification of a record whose candidate `evaluator` judges again.
 
     Where its seeds are no secret of an evaluator that is known here, it is judged once more on
     fresh ones: a candidate may have been written for those of the record.
@@ -141,7 +141,7 @@ def verification(
     own_key: str = "",
     trusted: tuple[str, ...] = (),
 ) -> Verification:
-    """Return what became of a record.
+    """Return the verification of a record.
 
     Args:
         record: The record.

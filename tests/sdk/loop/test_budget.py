@@ -4,7 +4,7 @@ import pytest
 
 from kernel_foundry.domain.archive import Run, RunState
 from kernel_foundry.domain.traffic_bound import NEVER
-from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, stop_cause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
 from tests.domain_values import run_spec
 
@@ -29,7 +29,7 @@ _AT_BOUND = StopCause.TRAFFIC_BOUND
     ],
 )
 def test_cap_ends_the_run(budget: Budget, spent: BudgetUse, cause: StopCause | None) -> None:
-    assert cause == exceeded(budget, spent)
+    assert cause == stop_cause(budget, spent)
 
 
 def test_resumed_run_keeps_what_is_not_told() -> None:
@@ -43,7 +43,8 @@ def test_resumed_run_keeps_what_is_not_told() -> None:
 
 def test_reserve_counts_as_spent_time() -> None:
     assert (
-        exceeded(Budget(minutes=1), BudgetUse(seconds=50), reserve_seconds=10) is StopCause.MINUTES
+        stop_cause(Budget(minutes=1), BudgetUse(seconds=50), reserve_seconds=10)
+        is StopCause.MINUTES
     )
 
 

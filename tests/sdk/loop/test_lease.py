@@ -9,7 +9,7 @@ from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import LeaseHolder, Run, RunBudget, RunState
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.loop import lease
-from kernel_foundry.sdk.loop.lease import held
+from kernel_foundry.sdk.loop.lease import run_lease
 from tests.domain_values import run_spec
 
 SPEC = run_spec()
@@ -39,7 +39,7 @@ async def test_a_renewal_under_way_does_not_undo_the_end(
     monkeypatch.setattr(lease, "_RENEWAL_SECONDS", 0.0)
     archive = _SlowToRenew(tmp_path)
     await archive.create_run(SPEC)
-    async with held(archive, "run", new_holder(), RunBudget) as finish:
+    async with run_lease(archive, "run", new_holder(), RunBudget) as finish:
         await archive.is_sent.wait()
         assert (await finish(RunState.FINISHED)).state is RunState.FINISHED
         archive.arrives.set()
