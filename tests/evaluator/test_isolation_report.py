@@ -1,6 +1,7 @@
 """What is in force is told for each kind of process, and no sandbox is a refusal."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from tests.quick_settings import quick_settings
 MEMORY_BYTES = 1 << 30
 
 _BARE_HOST = """
-import asyncio, dataclasses, os, sys
+import asyncio, dataclasses, json, os
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.sandbox import limits, seccomp
 from evaluator_svc.settings import EvaluatorSettings
@@ -27,17 +28,18 @@ missing = [seccomp._when(number, [seccomp._ABSENT]) for number in (317, 444)]
 limits.forbid_new_privileges()
 seccomp.install([(seccomp._LOAD, 0, 0, 0), *sum(missing, []), seccomp._ALLOWED])
 
-async def main():
+async def told(unsafe_no_sandbox):
     evaluator = LocalEvaluator(dataclasses.replace(
         EvaluatorSettings.from_environment(os.environ), device_kinds=("null",),
-        use_bubblewrap=False, unsafe_no_sandbox=sys.argv[1] == "1"))
+        use_bubblewrap=False, unsafe_no_sandbox=unsafe_no_sandbox))
     try:
-        print(*(await evaluator.capabilities()).isolation.mechanisms)
+        return " ".join((await evaluator.capabilities()).isolation.mechanisms)
     except KernelFoundryError as error:
-        print(f"{type(error).__name__}: {error}")
-    await evaluator.close()
+        return f"{type(error).__name__}: {error}"
+    finally:
+        await evaluator.close()
 
-asyncio.run(main())
+print(json.dumps([asyncio.run(told(unsafe)) for unsafe in (False, True)]))
 """
 """On a kernel, as the process sees it, with neither seccomp nor Landlock."""
 
@@ -83,28 +85,31 @@ def test_what_holds_for_all_is_what_none_lacks(capabilities: Capabilities) -> No
     assert any("no such process has been started" in reason for reason in library.missing)
 
 
-def _on_a_bare_host(*, unsafe_no_sandbox: bool) -> str:
+@pytest.fixture(scope="module")
+def on_a_bare_host() -> tuple[str, str]:
+    """What an evaluator says there: one that asks for a sandbox, and one that goes without."""
     ended = subprocess.run(
-        [sys.executable, "-P", "-c", _BARE_HOST, str(int(unsafe_no_sandbox))],
+        [sys.executable, "-P", "-c", _BARE_HOST],
         env={**os.environ, "PYTHONPATH": package_root()},
         capture_output=True,
         text=True,
         check=True,
         timeout=280,
     )
-    return ended.stdout
+    refusal, mechanisms = json.loads(ended.stdout)
+    return refusal, mechanisms
 
 
-def test_without_a_sandbox_nothing_is_run() -> None:
+def test_without_a_sandbox_nothing_is_run(on_a_bare_host: tuple[str, str]) -> None:
     """The error is a typed one; it says what is missing and how to go on all the same."""
-    said = _on_a_bare_host(unsafe_no_sandbox=False)
+    said, _ = on_a_bare_host
     assert said.startswith("IsolationUnavailableError: ")
     assert "landlock_create_ruleset: Function not implemented" in said
     assert "seccomp: Function not implemented" in said
     assert "--unsafe-no-sandbox" in said
 
 
-def test_going_without_is_told_as_such() -> None:
+def test_going_without_is_told_as_such(on_a_bare_host: tuple[str, str]) -> None:
     """What is left is named, and nothing that is not there."""
-    said = _on_a_bare_host(unsafe_no_sandbox=True)
-    assert said.split() == ["rlimits", "capabilities"]
+    _, mechanisms = on_a_bare_host
+    assert mechanisms.split() == ["rlimits", "capabilities"]
