@@ -330,3 +330,37 @@ def test_places_of_padding_are_met() -> None:
     task = _task(bag, "torch.randint(0, 3000, (rows, 8))", "torch.randn(3000, 4)")
     places, _ = _drawn(task, Distribution.EXTREMES)
     assert 0.05 < float((places == 3).double().mean()) < 0.2
+
+
+def _collisions(keys: torch.Tensor, rows: torch.Tensor) -> int:
+    """Return how many pairs of rows have one key and are not the same."""
+    is_same = (rows[:, None] == rows[None]).all(-1)
+    return int(((keys[:, None] == keys[None]) & ~is_same).count_nonzero()) // 2
+
+
+_PLACE = torch.arange(1, 65)
+
+
+@pytest.mark.parametrize(
+    "weights", [_PLACE**0, _PLACE, 7919 * _PLACE**3 + 104729 * _PLACE + 1, _PLACE**5]
+)
+def test_rows_that_are_not_the_same_have_one_weighted_sum(weights: torch.Tensor) -> None:
+    body = "same = (x0[:, None] == x0[None]).all(-1)\nreturn torch.where(same, x1, 0.0).sum(-1)"
+    ids, _ = _drawn(_task(body, _IDS, "torch.randn(rows)", rows=512), Distribution.ALIKE)
+    assert _collisions((ids * weights).sum(-1), ids) >= 1
+    if bool((weights == 1).all()):
+        assert _collisions(ids.sort(-1).values.mul(weights.cumsum(0)).sum(-1), ids) >= 5
+        keys = ids[:, 0]
+        for column in ids[:, 1:].unbind(-1):
+            keys = keys ^ column
+        assert _collisions(keys, ids) >= 10
+
+
+@pytest.mark.parametrize("kind", ["torch.int8", "torch.uint8", "torch.bool", "torch.float32"])
+def test_rows_of_any_type_differ_in_two_elements_that_change_places(kind: str) -> None:
+    low = -9 if kind == "torch.int8" else 0
+    numbers = f"torch.randint({low}, {2 if 'bool' in kind else 20}, (rows, cols)).to({kind})"
+    one, two = _drawn(_task("(x0 != x1).sum(-1)", numbers, numbers, rows=256), Distribution.ALIKE)
+    differs = (one != two).sum(-1) == 2
+    is_anagram = (one.sort(-1).values == two.sort(-1).values).all(-1)
+    assert int((differs & is_anagram).count_nonzero()) >= 3

@@ -23,9 +23,14 @@ _LEAST_LENGTH: Final = 8
 """Fewest places of a row that is moved."""
 _UNMOVED_SHARE: Final = 3
 """One row in so many is not moved at all."""
-_KINDS: Final = 4
-_DIFFERS_LAST, _DIFFERS, _NEGATED = 0, 1, 2
-"""Kinds of rows that are not moved; the others stay. Of integers some differ in place of signs."""
+_KINDS: Final = 8
+_DIFFERS_LAST, _DIFFERS, _NEGATED, _EXCHANGED, _BALANCED, _FLIPPED = range(6)
+"""Kinds of rows that are not moved; the others stay. Of integers some differ in place of signs.
+The last three differ in a few elements, and sums of them are the same (`_change_few`)."""
+_MOST_ORDER: Final = 6
+"""Largest order of a difference that is added to a row."""
+_MOST_CHANGE: Final = 0.25
+"""Most that it adds, as a share of the range of a tensor's numbers: few are beyond that then."""
 _BIT_SHARE: Final = 0.125
 """Of the elements of such rows, each in one bit."""
 _LEAST_ROWS: Final = 4
@@ -134,7 +139,65 @@ def _moved(
             flipped = pieces[row, places] ^ _beside(torch.ones_like(bit) << bit, values)
             values = torch.where(_beside(is_bit, values), flipped.to(values.dtype), values)
         result[rows] = values * _beside(signs[rows, None], values) if has_negated else values
+    _change_few(result, torch.where(is_unmoved, kind, _KINDS), bits, generator)
     return result.reshape(other.shape)
+
+
+def _change_few(
+    rows: torch.Tensor, kind: torch.Tensor, bits: int, generator: torch.Generator
+) -> None:
+    """Change a few elements of rows of some kinds, so that numbers which may stand for a row stay.
+
+    Two exchanged keep every sum of single elements. Of integers the same bit of two keeps their
+    exclusive-or, and a difference of n-th order, as +1, -3, +3, -1, all sums whose weights are a
+    polynomial of the place below the n-th degree.
+
+    Args:
+        rows: Shape (rows, length) and more axes; changed where they lie.
+        kind: Of each row.
+        bits: Most bits of an integer.
+        generator: Of places and sizes.
+    """
+    length, device = rows.shape[1], rows.device
+
+    def drawn(most: int, count: int) -> torch.Tensor:
+        return torch.randint(0, most, (count,), generator=generator, device=device)
+
+    is_whole = not rows.is_floating_point() and rows.dtype is not torch.bool
+    is_exchanged = kind == _EXCHANGED if is_whole else (kind >= _EXCHANGED) & (kind <= _FLIPPED)
+    chosen = is_exchanged.nonzero().flatten()
+    one, other = _two_places(length, drawn(length, len(chosen)), drawn(length - 1, len(chosen)))
+    rows[chosen, one], rows[chosen, other] = rows[chosen, other], rows[chosen, one]
+    if not is_whole or not len(rows):
+        return
+    chosen = (kind == _FLIPPED).nonzero().flatten()
+    bit = (torch.ones_like(chosen) << drawn(bits, len(chosen))).to(rows.dtype)
+    for place in _two_places(length, drawn(length, len(chosen)), drawn(length - 1, len(chosen))):
+        rows[chosen, place] ^= bit.reshape(-1, *(1 for _ in rows.shape[2:]))
+    low, high = (int(end) for end in torch.aminmax(rows))
+    most = _most_order(high - low)
+    order = torch.where(kind == _BALANCED, 1 + drawn(most, len(kind)), 0)
+    for degree in range(1, most + 1):
+        chosen = (order == degree).nonzero().flatten()
+        step = 1 + drawn((length - 1) // degree, len(chosen))
+        share = torch.rand(len(chosen), generator=generator, device=device)
+        first = (share * (length - degree * step)).long()
+        for term in range(degree + 1):
+            at = first + term * step
+            added = rows[chosen, at].long() + (-1) ** term * math.comb(degree, term)
+            rows[chosen, at] = added.clamp(low, high).to(rows.dtype)
+
+
+def _two_places(
+    length: int, drawn: torch.Tensor, distance: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return drawn, (drawn + 1 + distance) % length
+
+
+def _most_order(span: int) -> int:
+    """Return the largest order of a difference that is small beside the range of numbers."""
+    orders = range(1, _MOST_ORDER + 1)
+    return max((n for n in orders if math.comb(n, n // 2) <= _MOST_CHANGE * span), default=1)
 
 
 def _with_stretches(
