@@ -153,7 +153,7 @@ class Distribution(StrEnum):
     then; running variances as small, and of zero."""
     BOUNDS = "bounds"
     """A quarter of the elements at numbers that the reference compares with or cuts off at, beside
-    them and beyond."""
+    them and beyond; up to the ends of its domain, where ordinary ones stay in the middle."""
     BESIDE_ONE = "beside_one"
     """Rows so close to one that a logarithm is small, down to 2^-20, of references that take one
     of single elements; rows as close to zero, of those that keep the digits of small numbers."""

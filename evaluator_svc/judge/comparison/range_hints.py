@@ -74,7 +74,8 @@ HINTS: Final = {
     "small": "Add what the reference adds to a variance or length, and where it adds it.",
     "bounds": (
         "Compare and cut off as the reference does, at its bounds and beyond them; a row may have"
-        " none, some or nothing but what it compares with."
+        " none, some or nothing but what it compares with. A series for the middle of a domain"
+        " needs another one for its ends."
     ),
     "ordered": (
         "Look back as far as the reference does, and count on no most for a run, for records or for"

@@ -338,8 +338,8 @@ _WORDS = {
     "level": "inputs with rows, columns or channels of one value",
     "small": "inputs with rows that are small as a whole, or small variances",
     "bounds": (
-        "inputs at the reference's own bounds, thresholds, padding or other marks, or as large as"
-        " what they are compared with"
+        "inputs at the reference's own bounds, thresholds, padding or other marks, as large as"
+        " what they are compared with, or up to the ends of what it takes"
     ),
     "ordered": "inputs with rows or columns in order or in turns, integers in runs",
     "columns": (

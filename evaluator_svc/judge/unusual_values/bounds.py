@@ -17,6 +17,7 @@ from evaluator_svc.judge.tensors.structure import keeps_structure, structures
 from evaluator_svc.judge.tensors.tensor_parts import by_block, generator_of
 from evaluator_svc.judge.unusual_values.common_values import with_common_values
 from evaluator_svc.judge.unusual_values.defined_results import is_defined
+from evaluator_svc.judge.unusual_values.domain_ends import domain_ends, with_domain_ends
 from evaluator_svc.judge.unusual_values.far_rows import defined_inputs
 
 _SHARE: Final = 0.25
@@ -32,7 +33,7 @@ def with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
     """Return a set with such elements; itself where the reference has no bounds.
 
     Where it compares floats with those of another tensor, some elements are what another has. Of
-    shares some are one, if that gives numbers.
+    shares some are one, if that gives numbers; some lie next to an end of the domain.
     """
     uses = prepared.float_uses
     if uses is not None and uses.compares_floats:
@@ -42,7 +43,8 @@ def with_bounds(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
         input_set = with_free_inputs(
             prepared, input_set, lambda _, tensor: _with_bounds(tensor, bounds)
         )
-    return _with_whole(prepared, input_set, prepared.once(_shares))
+    input_set = _with_whole(prepared, input_set, prepared.once(_shares))
+    return with_domain_ends(prepared, input_set, prepared.once(domain_ends))
 
 
 def _shares(prepared: PreparedWorkload) -> frozenset[int]:
