@@ -1,9 +1,13 @@
 """Which references decide what becomes of NaN, by a trial of their operators."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 import torch
 
 from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing
+from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 from tests.judge.judge_tasks import prepare, task_of
 
 _ROWS = "torch.randn(rows, cols)"
@@ -25,6 +29,12 @@ _SHARES = "torch.rand(rows, cols) + 0.5"
         ("x0.nanmedian(-1).values", True),
         ("x0.clone().nan_to_num_()", True),
         ("torch.maximum(x0, x1)", False),
+        ("x0.T @ x1", False),
+        ("(x0.unsqueeze(1) * x1).mean(0)", False),
+        ("x0.T.contiguous().view(-1)", False),
+        ("nn.functional.linear(x0, x1)", False),
+        ("sum(torch.where(x0[:, t] > 0, x0[:, t], 0.0) for t in range(cols))", False),
+        ("sum(torch.where(x0[:, t].isnan(), 0.0, x0[:, t]) for t in range(cols))", True),
         ("torch.where(x0 > 0, x0, 0.0)", False),
         ("torch.where(x1 > 0, x0, 0.0)", False),
         ("torch.where(x1 > -1e4, x0, 0.0)", False),
@@ -59,3 +69,20 @@ def test_many_elements_are_tried_in_part() -> None:
     with AskedOfMissing() as asked:
         drawn.run()
     assert asked.found
+
+
+def test_a_large_matrix_of_weights_is_not_copied() -> None:
+    rows, weight = "torch.randn(rows, 2048)", "torch.randn(2048, 4096)"
+    drawn = prepare(task_of("(x0 @ x1).nansum(-1)", rows, weight, rows=8)).input_set(5)
+    copied = list[int]()
+
+    class Copies(OperatorMode):
+        def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+            if operator_name(func) == "clone":
+                copied.append(args[0].numel())
+            return func(*args, **kwargs)
+
+    with Copies(), AskedOfMissing() as asked:
+        drawn.run()
+    assert asked.found
+    assert max(copied) < 2048 * 4096

@@ -8,6 +8,7 @@ way round are honest.
 """
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,9 +20,13 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.reference.operators import OperatorMode
 
-_MOST_ELEMENTS: Final = 1 << 16
+_MOST_ELEMENTS: Final = 1 << 12
 """About as many, from the first axis on, of the operands that are tried."""
 _MOST_OPERANDS: Final = 2
+_MOST_COPIED: Final = 1 << 22
+"""Elements of all tensors of a call that is tried: a matrix of weights cannot be shortened."""
+_MOST_TRIALS: Final = 4
+"""Of an operator with operands alike: a loop may run it thousands of times."""
 _PLACES: Final = 8
 """Places at which the only number is tried: what picks some elements finds it at a few."""
 _SEED: Final = 1
@@ -36,13 +41,16 @@ class AskedOfMissing(OperatorMode):
         super().__init__()
         self.found = False
         """Whether one of them decides what becomes of NaN or infinity."""
-        self._tried = set[Hashable]()
+        self._tried = Counter[Hashable]()
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, after it was tried."""
-        call = None if self.found else _Call.of(func, args, kwargs)
-        if call is not None and call.key not in self._tried:
-            self._tried.add(call.key)
+        places = () if self.found or _is_view(func) else _operands(args, kwargs)
+        key = (func, places)
+        self._tried[key] += 1
+        may_be_tried = 0 < len(places) <= _MOST_OPERANDS and self._tried[key] <= _MOST_TRIALS
+        call = _Call.of(func, args, kwargs, places) if may_be_tried else None
+        if call is not None:
             with suppress(*_REFUSALS):  # it decides nothing that could be seen then
                 self.found = _decides(call)
         return func(*args, **kwargs)
@@ -59,29 +67,27 @@ class _Call:
     """Their structure."""
     operands: Sequence[Sequence[int]]
     """Places among them of each tensor of floats; several where it is given twice."""
-    key: Hashable
-    """Tells it from other calls."""
 
     @classmethod
-    def of(cls, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Self | None:
+    def of(
+        cls,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        operands: Sequence[Sequence[int]],
+    ) -> Self | None:
         """Return a call as it runs; None: there is nothing to try it on."""
         leaves, spec = tree_flatten((args, dict(kwargs)))
-        places = dict[Hashable, list[int]]()
-        for place, leaf in enumerate(leaves):
-            if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
-                places.setdefault((leaf.data_ptr(), leaf.shape, leaf.stride()), []).append(place)
-        if not 0 < len(places) <= _MOST_OPERANDS:
-            return None
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         if any(leaf.dtype in FLOAT8 or not leaf.numel() for leaf in tensors):
             return None
         largest = max(tensors, key=torch.Tensor.numel)
-        # Copies, so that an operator that works in place changes nothing of the reference's.
         short = [_shortened(x, largest) if isinstance(x, torch.Tensor) else x for x in leaves]
-        operands = list(places.values())
-        told = (leaf.shape if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves)
-        key = (func, *told, *map(tuple, operands))
-        return cls(func=func, leaves=short, spec=spec, operands=operands, key=key)
+        if sum(leaf.numel() for leaf in short if isinstance(leaf, torch.Tensor)) > _MOST_COPIED:
+            return None
+        # Copies, so that an operator that works in place changes nothing of the reference's.
+        short = [x.detach().cpu().clone() if isinstance(x, torch.Tensor) else x for x in short]
+        return cls(func=func, leaves=short, spec=spec, operands=operands)
 
     def operand(self, number: int) -> torch.Tensor:
         """Return one of the tensors of floats."""
@@ -100,10 +106,25 @@ class _Call:
         return result if isinstance(result, torch.Tensor) else None
 
 
+def _is_view(func: Any) -> bool:
+    """Return whether an operator only looks at its operand in another way."""
+    schema = func._schema
+    return not schema.is_mutable and any(r.alias_info is not None for r in schema.returns)
+
+
+def _operands(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[int, ...], ...]:
+    """Return the places, among all arguments, of each tensor of floats."""
+    places = dict[Hashable, list[int]]()
+    for place, leaf in enumerate(tree_leaves((args, dict(kwargs)))):
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
+            places.setdefault((leaf.data_ptr(), leaf.shape, leaf.stride()), []).append(place)
+    return tuple(map(tuple, places.values()))
+
+
 def _shortened(tensor: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
     if tensor.ndim == largest.ndim > 0 and len(tensor) == len(largest):
-        tensor = tensor[: max(_MOST_ELEMENTS * len(largest) // largest.numel(), 1)]
-    return tensor.detach().cpu().clone()
+        return tensor[: max(_MOST_ELEMENTS * len(largest) // largest.numel(), 1)]
+    return tensor
 
 
 def _decides(call: _Call) -> bool:
@@ -116,9 +137,11 @@ def _decides(call: _Call) -> bool:
     (values,) = numbers
     if result.dtype is torch.bool:
         return _tells(call, values)
-    if not result.is_floating_point() or result.numel() > values.numel():
+    if not result.is_floating_point():
         return False
-    return _fills(call, values) if result.shape == values.shape else _leaves_out(call, values)
+    if result.shape == values.shape:
+        return _fills(call, values)
+    return result.numel() < values.numel() and _leaves_out(call, values)
 
 
 def _numbers(like: torch.Tensor, seed: int) -> torch.Tensor:
