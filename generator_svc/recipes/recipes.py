@@ -6,6 +6,7 @@ from generator_svc.recipes.graph_reader import ReferenceGraph, read_graph
 from generator_svc.recipes.plain import PlainRecipe
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.unsupported import RecipeUnsupported
+from generator_svc.recipes.written_room import without_room
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
@@ -34,7 +35,7 @@ def recipe_for(
         title = language_named(language.value).title
         raise RecipeUnsupported(f"a task in {title}: recipes write SYCL and CUDA C++")
     try:
-        return _pattern_or_plain(admission, language, library_ops)
+        return _pattern_or_plain(without_room(admission), language, library_ops)
     except _MISREADINGS as error:
         raise RecipeUnsupported("a graph whose arguments its operators do not take") from error
 

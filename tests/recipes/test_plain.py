@@ -234,6 +234,41 @@ def test_what_no_output_needs_may_be_anything() -> None:
     assert recipe_for(admission_of(workloads_of(case), DEVICE), Language.SYCL).family == "plain"
 
 
+def _room_for_all(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    out[...] = torch.softmax(x, -1)
+    return out
+
+
+def _room_that_goes_on(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    return torch.empty(x.shape).copy_(torch.softmax(x, -1))
+
+
+@pytest.mark.parametrize("call", [_room_for_all, _room_that_goes_on])
+def test_a_result_that_is_written_into_an_empty_tensor_is_the_result(call: Any) -> None:
+    def recipe(of: Any) -> Any:
+        case = Case(lambda: OneInput(of), lambda n: (torch.randn(n, 32),))
+        return recipe_for(admission_of(workloads_of(case), DEVICE), Language.SYCL)
+
+    written, returned = recipe(call), recipe(lambda _, x: torch.softmax(x, -1))
+    genome = plain(returned.family, returned.genes)
+    assert written.write(genome) == returned.write(genome)
+
+
+def _room_of_half(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x, dtype=torch.float16)
+    out[...] = x * 2.0
+    return out
+
+
+def _room_of_what_changes(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    out = torch.empty_like(x)
+    out[...] = y
+    y.add_(1.0)
+    return out
+
+
 def _fill_a_column(_: Lambda, x: torch.Tensor) -> torch.Tensor:
     y = x.clone()
     y[:, 0] = 0.0
@@ -253,7 +288,13 @@ def _unknown_in_place(_: Lambda, x: torch.Tensor) -> torch.Tensor:
     return y
 
 
-@pytest.mark.parametrize("call", [_fill_a_column, _write_behind_a_view, _unknown_in_place])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(_fill_a_column, _write_behind_a_view, _unknown_in_place),
+        *(_room_of_half, _room_of_what_changes),
+    ],
+)
 def test_a_write_that_is_not_followed_is_declined(call: Any) -> None:
     case = Case(lambda: OneInput(call), lambda n: (torch.randn(n, 4),))
     with pytest.raises(RecipeUnsupported):
