@@ -157,7 +157,7 @@ def _tolerance_text(admission: Admission) -> str:
     if derivation is None:
         return bounds
     if derivation.source == "check":
-        return "tolerance: none, a check of the task's own tells which outputs are right"
+        return "tolerance: none, the task's own check decides which outputs are right"
     if derivation.source != "measured":
         return f"{bounds}, as the task gives it"
     text = (
@@ -166,7 +166,7 @@ def _tolerance_text(admission: Admission) -> str:
         f" at most {derivation.ceiling:.0e}"
     )
     if derivation.inexact_because:
-        text += "; its own result stands for the exact one"
+        text += "; its own result counts as exact"
     if derivation.tf32_noise:
         text += f"; a kernel in TF32 would err by {derivation.tf32_noise:.1e}"
     if derivation.split_noise:

@@ -115,7 +115,7 @@ def search(
     as_json: bool,
     generator: str,
 ) -> int:
-    """Find lessons as a prompt does: for what is said, a kernel's code, and its findings.
+    """Find lessons as a prompt does: by text, a kernel's code, and its findings.
 
     `similarity` is the cosine between query and lesson, `score` ranks the hits: similarity, the
     match of findings and language, and what the lesson was worth.

@@ -65,7 +65,7 @@ def add(
     as_json: bool,
     generator: str,
 ) -> int:
-    """Add a lesson of your own; one that says what another says is merged into that one.
+    """Add a lesson of your own; if one already says the same, the two are merged.
 
     In a YAML file a lesson has the same fields; `before` and `after` are the levels of memory,
     algorithm and synchronization, such as [0, 1, 0].
@@ -89,7 +89,7 @@ def add(
         print_json([{"id": one.lesson.id, "new": one.is_new} for one in added])
     else:
         for one in added:
-            print_text(f"lesson {one.lesson.id} {'added' if one.is_new else 'was there already'}")
+            print_text(f"lesson {one.lesson.id} {'added' if one.is_new else 'already existed'}")
     return 0
 
 

@@ -66,5 +66,5 @@ def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
     elif copied.is_new:
         print_text(f"{copied.name}: {counted(copied.evaluation_count, 'evaluation')}")
     else:
-        print_text(f"{copied.name} was there already, equal to the file")
+        print_text(f"{copied.name} already exists, equal to the file")
     return 0

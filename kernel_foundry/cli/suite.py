@@ -14,7 +14,7 @@ from kernel_foundry.cli.suite_show import report_command, show_command
 
 @click.group()
 def command() -> None:
-    """Optimise many tasks as one job, and report the field's numbers. NAME is the newest suite.
+    """Optimise many tasks as one job, and report the results. NAME defaults to the newest suite.
 
     \b
     Start here:

@@ -35,12 +35,14 @@ from kernel_foundry.sdk.verdict_text import evaluation_object, headline_text
 @click.argument("tasks", type=click.Path(path_type=Path, exists=True))
 @click.argument("kernels", type=click.Path(path_type=Path, exists=True))
 @device_option
-@click.option("--fresh-baselines", is_flag=True, help="Time baselines beside each kernel.")
+@click.option(
+    "--fresh-baselines", is_flag=True, help="Time baselines in alternation with each kernel."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write a report, results.csv, results.json and KernelBench's files there; a verdict that"
-    " is there already is not asked for again.",
+    help="Write a report, results.csv, results.json and KernelBench's files there; kernels whose "
+    "verdicts are there are not judged again.",
 )
 @json_option
 @target_options

@@ -238,7 +238,7 @@ def estimate_text(found: SuiteEstimate) -> str:
             f" {_usd(found.cost_usd)}."
         )
     else:
-        basis = "No earlier run in this language with these models tells what an evaluation takes."
+        basis = "No estimate: there is no earlier run in this language with these models."
     hours = "no cap on time" if found.most_hours is None else f"at most {_hours(found.most_hours)}"
     usd = "no cap on cost" if found.most_usd is None else f"at most {_usd(found.most_usd)}"
     return f"{counted(found.runs, 'run')}, {found.devices} at once. {basis} Caps: {hours}, {usd}."

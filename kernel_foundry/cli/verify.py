@@ -160,7 +160,7 @@ def _show(
     )
     _show_verdict(console, path, verified)
     statements = _statements(path, verified)
-    # What a reader looks for comes first; whose key it is concerns everybody.
+    # The statements that a reader looks for come first, with the key among them.
     shown = [s for s in statements if s.agreement is not Agreement.AGREES or s.subject == KEY]
     others = [s for s in statements if s not in shown]
     for statement in (*shown, *others) if shows_all else shown:

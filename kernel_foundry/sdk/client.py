@@ -75,7 +75,7 @@ def connect(targets: Targets = Targets()) -> "Foundry":  # noqa: B008  frozen, a
 
 
 class Foundry:
-    """The system as a Python object; a context manager. Closed, it raises `FoundryClosedError`."""
+    """The system as a Python object and context manager; once closed: `FoundryClosedError`."""
 
     def __init__(self, targets: Targets) -> None:
         self._runner = asyncio.Runner()
@@ -94,7 +94,7 @@ class Foundry:
         self.close()
 
     def close(self) -> None:
-        """End every process that was started and close every connection; again: nothing."""
+        """End all started processes and close all connections; a second call does nothing."""
         if self._is_closed:
             return
         self._run(self._directory.close())
@@ -102,11 +102,11 @@ class Foundry:
         self._runner.close()
 
     def capabilities(self) -> Capabilities:
-        """Return devices, what is missing and why, and what isolates candidates."""
+        """Return devices, what is missing and why, and the isolation of candidates."""
         return self._run(self._with_evaluator(lambda e: e.capabilities()))
 
     def hosts(self) -> tuple[FleetHost, ...]:
-        """Return the evaluators of a fleet; raises InvalidArgumentError if there is but one."""
+        """Return the evaluators of a fleet; raises InvalidArgumentError if there is only one."""
         return self._run(self._with_evaluator(hosts_of))
 
     def admit(self, task: Task | Path | str, *, device: str = "") -> Admission:
@@ -120,7 +120,7 @@ class Foundry:
         """Return which of `models` can propose for an admitted task, and why the others cannot.
 
         Args:
-            admission: What `admit` gave; of a refused task nothing is known.
+            admission: The result of `admit` for a task that was admitted.
             models: As for `optimize`.
         """
         return self._run(
@@ -143,7 +143,7 @@ class Foundry:
         with_listings: bool = False,
         with_objects: bool = False,
     ) -> Evaluation:
-        """Judge one candidate: its source, its Markdown text, or the path of a file of that.
+        """Judge one candidate: its source, its Markdown text, or the path of its file.
 
         The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
         `ports.Evaluator.evaluate`.
@@ -204,13 +204,13 @@ class Foundry:
         candidate: KernelSource | str | Path,
         evaluation: Evaluation,
     ) -> EvidenceRecord:
-        """Return the evidence record of a verdict that `evaluate` gave on `candidate`.
+        """Return the evidence record of the verdict of `evaluate` on `candidate`.
 
-        `evidence.record.write_record` writes it; `sdk.record_of_run.record_of_run` finds those of
+        `evidence.record.write_record` writes it; `sdk.record_of_run.record_of_run` returns those of
         runs.
 
         Raises:
-            InvalidArgumentError: nobody signed for it: the candidate did not pass. Or the verdict
+            InvalidArgumentError: the verdict is unsigned, because the candidate did not pass, or it
                 is on another candidate.
             ExtractionError: the text holds no candidate.
         """
@@ -224,15 +224,15 @@ class Foundry:
         keys: tuple[str, ...] = (),
         runs_again: bool = True,
     ) -> Verification:
-        """Check a record, judge its candidate again on the same seeds, and say what agrees.
+        """Check a record, judge its candidate again on the same seeds, and report what agrees.
 
-        A record that is not what was signed for is not run.
+        If a record is not what was signed, its candidate is not run.
 
         Args:
             record: The record.
             device: Device id or kind; empty: any of the kind it was judged on.
-            keys: Public keys or fingerprints that may have signed; empty: any, and it is said
-                whose it is.
+            keys: Public keys or fingerprints that are trusted; empty: any, and the result names the
+                signer.
             runs_again: Whether to judge again.
         """
         own_key = own_public_key()
@@ -256,19 +256,19 @@ class Foundry:
         seconds: float = 600.0,
         listener: Callable[[ConfigurationResult], None] = _ignore,
     ) -> tuple[ConfigurationResult, ...]:
-        """Try every configuration of one candidate; return what became of each.
+        """Try every configuration of one candidate; return the result of each.
 
-        `domain.sweep.best_of` tells the best; `evaluate` it to get its whole verdict.
+        `domain.sweep.best_of` returns the best; `evaluate` it to get its full verdict.
 
         Args:
             task: A task, or the path of a KernelBench-format file.
             candidate: As for `evaluate`.
             device: As for `evaluate`.
             limits: Deadlines of each configuration.
-            order: What to try first, behind the default.
+            order: Configurations to try first, after the default.
             max_configurations: Most configurations to try.
             seconds: Wall-clock budget.
-            listener: Told of each result as soon as it is final.
+            listener: Called with each result as soon as it is final.
         """
         loaded = as_task(task)
         try:
@@ -308,8 +308,8 @@ class Foundry:
 
         Args:
             device: Device id, or a kind; empty: the first device of every kind.
-            cases: Such as `selftest.case_folder.own_cases()`; they may be none.
-            listener: Told of each case's result as it comes.
+            cases: Such as `selftest.case_folder.own_cases()`; may be empty.
+            listener: Called with each case's result as it arrives.
 
         Raises:
             As `selftest.run.selftest`.
@@ -337,19 +337,19 @@ class Foundry:
         start_from: Sequence[Path | str] = (),
         listener: Listener = _silent,
     ) -> RunResult:
-        """Search for a fast correct kernel; return how the run ended.
+        """Search for a fast correct kernel; return the result of the run.
 
-        `RunResult.winner` is the winner, or None when nothing passed; `RunResult.best` is it, or
-        an error that counts how candidates ended.
+        `RunResult.winner` is the winner, or None if nothing passed; `RunResult.best` is the winner,
+        or raises an error with outcome counts.
 
-        The landscapes of its sweeps are kept as T4 files, see `sweep_paths`.
+        The landscapes of its sweeps are written as T4 files, see `sweep_paths`.
 
         Args:
             task: A task, or the path of a KernelBench-format file.
             language: Of the kernels.
             device: Device id, or a kind for all its devices; empty: the kind of the language.
-            models: LiteLLM model names or "recipes"; empty takes the generator's default. One for
-                an expert alone has its role before it: "memory=openai/gpt-5".
+            models: LiteLLM model names or "recipes"; empty takes the generator's default. A model
+                for one expert has the expert's role as prefix: "memory=openai/gpt-5".
             budget: When to stop.
             limits: Deadlines of each evaluation.
             run: Name of the run; empty makes one from the task and the time.
@@ -360,7 +360,7 @@ class Foundry:
             start_from: Candidate files, names of runs, and code (CUDA, C++, PyTorch extensions).
                 Candidates that bind to the task are judged first, as parents; the rest is shown to
                 the models in the first prompts. See `starting_point`.
-            listener: Told of every event.
+            listener: Called with every event.
 
         Raises:
             TaskBeyondModelsError: none of the models can do the task; nothing was spent.
@@ -399,18 +399,18 @@ class Foundry:
         listener: Callable[[str], Listener] = lambda _label: _silent,
         **more: Any,
     ) -> ClassesResult:
-        """Search on several classes of devices at once; return how each run ended.
+        """Search on several classes of devices at once; return the result of each run.
 
-        Each class has a run and an archive of its own; they share lessons and their best
+        Each class has its own run and archive; the runs share lessons and their best
         candidates. `ClassesResult.cross` has each winner's verdict on the other classes.
 
         Args:
             task: As for `optimize`.
             devices: Names of at least two classes: a kind, a class, words of a model ("h200").
             models: As for `optimize`.
-            budget: Evaluations and minutes are each run's; the rest is shared out evenly.
+            budget: Evaluations and minutes apply to each run; the rest is divided evenly.
             limits: As for `optimize`.
-            listener: Gives the listener of a class's run, by the class's name here.
+            listener: Returns the listener of a class's run, given the class's name in `devices`.
             more: `run`, `strategy`, `seed`, `in_flight`, `without` and `start_from` as for
                 `optimize`.
 
@@ -443,12 +443,12 @@ class Foundry:
         in_flight: int = 2,
         listener: Listener = _silent,
     ) -> RunResult:
-        """Go on with a run ("" for the newest) as it was started; no evaluation is repeated.
+        """Continue a run ("" for the newest) with its settings; no evaluation is repeated.
 
-        What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
-        left. Other models or another strategy hold for this call; the run keeps its own. `limits`
-        and `in_flight` are not kept. Candidates of `start_from` that were not judged yet are
-        judged first.
+        Limits that `budget` leaves open are those of the run (`Budget.over`), with its remaining
+        minutes. Other models or another strategy apply to this call only. `limits` and `in_flight`
+        are not stored with a run. Candidates of `start_from` that were not judged yet are judged
+        first.
 
         Raises:
             InvalidArgumentError: the run has used its budget up, and no more is given, or there is
@@ -472,7 +472,7 @@ class Foundry:
         )
 
     def with_services(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
-        """Return what `work` gives, which is called with all three services."""
+        """Call `work` with all three services, and return the result of its coroutine."""
 
         async def on_services() -> T:
             return await work(await self._directory.services())
@@ -480,7 +480,7 @@ class Foundry:
         return self._run(on_services())
 
     def runs(self, *, mine: bool = False) -> tuple[Run, ...]:
-        """Return all runs, newest first; with `mine` those of the user whose token this shows."""
+        """Return all runs, newest first; with `mine` only those of this client's user."""
 
         async def listed(archive: Archive) -> tuple[Run, ...]:
             return tuple([run async for run in all_runs(archive, mine=mine)])
@@ -512,10 +512,10 @@ class Foundry:
         return self._run(self._with_experience(question))
 
     def steer(self, run: str, steering: Steering) -> SteeringEvent:
-        """Ask something of a run while it goes on; `sdk.steering.steering_of` makes a `Steering`.
+        """Steer an active run; `sdk.steering.steering_of` makes a `Steering`.
 
         Raises:
-            InvalidArgumentError: it means nothing, or not now.
+            InvalidArgumentError: the action is invalid, or does not apply now.
             RunNotFoundError: no such run.
         """
         return self._run(steer_run(self._directory, run, steering))
@@ -525,7 +525,7 @@ class Foundry:
 
         Raises:
             RunNotFoundError: no such run.
-            EliteNotFoundError: nothing passed; the message counts how candidates ended.
+            EliteNotFoundError: nothing passed; the message has outcome counts.
         """
         name = self.ask_archive(lambda a: a.get_run(run)).spec.name
         best = self.ask_archive(lambda a: winner(a, name))
@@ -534,9 +534,9 @@ class Foundry:
         return best
 
     def delete(self, run: str) -> None:
-        """Remove a run: its evaluations, exchanges, its landscapes, report and record, for good.
+        """Delete a run permanently: its evaluations, exchanges, landscapes, report and record.
 
-        What it taught (lessons, guidance) stays.
+        Lessons and guidance learnt from it stay.
 
         Raises:
             InvalidArgumentError: the name is empty.
@@ -548,10 +548,10 @@ class Foundry:
         self.ask_generator(lambda g: g.forget_run(run))
 
     def rename(self, run: str, new_name: str) -> Run:
-        """Give a run another name, also where its exchanges, landscapes, report and record are.
+        """Rename a run with its exchanges, landscapes, report and record.
 
         Raises:
-            InvalidArgumentError: the name is empty, or no run may be called like the new one.
+            InvalidArgumentError: the name is empty, or the new name is not allowed.
             RunNotFoundError: no such run.
             AlreadyExistsError: another run has the new name.
             RunHeldError: a loop works on it.

@@ -161,7 +161,7 @@ class RayFleet:
             return any(self._ray.get(asked, timeout=_PROBE_S))
         except (self._ray.exceptions.RayError, TimeoutError) as error:
             raise ServiceUnavailableError(
-                f"the hosts of the cluster do not tell who listens at port {port}: {error}"
+                f"the hosts of the cluster do not report the listener at port {port}: {error}"
             ) from error
 
     def status(self) -> tuple[ApplicationState, ...]:
@@ -258,7 +258,7 @@ def _token_file() -> Path:
 def _use_token(path: Path) -> None:
     """Have Ray ask for a token, unless its user has set otherwise.
 
-    Its processes listen at all addresses, and whoever may talk to them runs code here.
+    Its processes listen at all addresses, and everyone who can reach them can run code here.
     """
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     if "RAY_AUTH_TOKEN" not in os.environ:

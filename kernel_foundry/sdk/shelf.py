@@ -1,9 +1,8 @@
 """The shelf: winners of earlier runs, found by the structure of what their references compute.
 
-The archive is its store: a kernel stands on it as long as its run is kept, and `runs delete` takes
-it off. Only winners that were measured again at the end of their run, passed, are fully trusted and
-no slower than the fastest baseline stand on it. Nothing is executed here: what is found is judged
-like any other candidate.
+It is stored in the archive, so `runs delete` also removes a run's kernel. It has only winners that
+were measured again at the end of their run, passed, are fully trusted and no slower than the
+fastest baseline. Nothing is executed here: its kernels are judged like any other candidate.
 """
 
 from collections.abc import Sequence
@@ -135,7 +134,7 @@ async def shelf(
 
 
 async def verified_winner(archive: Archive, run: str) -> Elite | None:
-    """Return a run's winner if it may stand on the shelf, else None."""
+    """Return a run's winner if it is verified and may be on the shelf, else None."""
     try:
         best = await winner(archive, run)
     except RunNotFoundError:  # deleted since

@@ -159,7 +159,7 @@ def bits_text(audit: PrecisionAudit | None) -> str:
 
 
 def bits_number(bits: float, unit: str = "") -> str:
-    """Return effective bits for people: "22.4"; "exact" for all 53 that an audit tells apart."""
+    """Return effective bits for people: "22.4"; "exact" for all 53 that an audit measures."""
     return "exact" if bits >= -math.log2(LEAST_ERROR) else f"{bits:.1f}{unit}"
 
 

@@ -58,7 +58,7 @@ def test_a_task_without_a_comparison_has_no_tolerance() -> None:
     unused = ToleranceDerivation(source="check", noise=0.0, safety=1.0, floor=5e-5, ceiling=5e-5)
     shown = io.StringIO()
     _show(Console(file=shown, width=1000), TASK, replace(ADMISSION, derivation=unused))
-    assert "tolerance: none, a check of the task's own" in shown.getvalue()
+    assert "tolerance: none, the task's own check" in shown.getvalue()
 
 
 def test_names_of_workloads_and_of_tensors_are_whole_at_80_columns(

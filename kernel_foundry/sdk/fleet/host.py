@@ -14,7 +14,7 @@ class HostDevice:
     class_name: str
     """Times compare within one class."""
     load: int
-    """Calls that use it or wait for it, when its evaluator last told."""
+    """Calls that use it or wait for it, as its evaluator last reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.fleet.membership import ANYWHERE, DeviceFilter, Entry
 
 _ANSWER_S: Final = 10.0
-"""Longest answer of an evaluator that has told its capabilities before; the first may measure."""
+"""Time limit of a capabilities call, except for the first one, which may measure peaks."""
 _SILENT_AFTER: Final = 3
 """Answers in a row that do not come until calls in flight are given up."""
 
@@ -46,7 +46,7 @@ class FleetDevice:
     in_flight: int = 0
     """Calls of this fleet."""
     others: int = 0
-    """Calls of others, when the evaluator last told."""
+    """Calls of others, as the evaluator last reported."""
     tasks: frozenset[str] = frozenset()
     """Digests of tasks that were admitted there."""
 
@@ -89,7 +89,7 @@ class Member:
         self.entry = entry
         self.evaluator = evaluator
         self.capabilities: Capabilities | None = None
-        """As last told; None: never heard from."""
+        """As last reported; None: it never answered."""
         self.devices: tuple[FleetDevice, ...] = ()
         self.reason = ""
         """Why it is away."""

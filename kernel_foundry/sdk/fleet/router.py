@@ -1,6 +1,6 @@
 """Chooses the device of a call: of one class for each task, then the least busy.
 
-Decides at once, from what members told; waiting and trying again is in `fleet.py`.
+Decides at once, from the reports of members; `fleet.py` waits and retries.
 """
 
 from collections import defaultdict

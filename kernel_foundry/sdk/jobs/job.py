@@ -1,4 +1,4 @@
-"""A job: one command of ours in a process of its own, with what is kept of it in a folder."""
+"""A job: one command of ours in its own process, with its record and output in a folder."""
 
 import getpass
 import json
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether nothing of it goes on."""
+        """Return whether all of its processes have ended."""
         return self.state not in (JobState.STARTING, JobState.WAITING, JobState.RUNNING)
 
 
@@ -184,12 +184,14 @@ class JobFolder:
         """Remove what is kept of a job.
 
         Raises:
-            InvalidArgumentError: it goes on.
+            InvalidArgumentError: it is still running.
             PermissionDeniedError: it is another user's.
         """
         job.check_owner()
         if not job.has_ended:
-            raise InvalidArgumentError(f"job {job.id} goes on: cancel it first", field="job")
+            raise InvalidArgumentError(
+                f"job {job.id} is still running: cancel it first", field="job"
+            )
         self.log(job.id).unlink(missing_ok=True)
         self.file(job.id).unlink(missing_ok=True)
 

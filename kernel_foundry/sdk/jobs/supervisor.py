@@ -19,7 +19,7 @@ from kernel_foundry.sdk.jobs.job import read_job, write_job
 from kernel_foundry.sdk.jobs.queue import begin, most_at_once
 
 GRACE_S: Final = 60.0
-"""For a command that is told to stop; then it is killed."""
+"""Time for a command to stop after SIGINT; then it is killed."""
 _LOOK_S: Final = 0.1
 _TURN_LOOK_S: Final = 2.0
 """Between two looks at all jobs' files, whether it is this one's turn."""

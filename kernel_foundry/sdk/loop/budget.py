@@ -92,7 +92,7 @@ class Budget:
         return min(asked, max(LEAST_IN_FLIGHT, self.evaluations // EVALUATIONS_PER_IN_FLIGHT))
 
     def left_after(self, seconds: float) -> RunBudget:
-        """Return the rest of the budget for a loop that goes on after so many seconds."""
+        """Return the rest of the budget for a loop that resumes after so many seconds."""
         return RunBudget(
             evaluations=self.evaluations,
             minutes=None if self.minutes is None else max(self.minutes - seconds / 60, 0.0),

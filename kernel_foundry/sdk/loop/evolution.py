@@ -97,7 +97,7 @@ class Evolution:
 
     @property
     def budget_left(self) -> RunBudget:
-        """What is left of its budget, for whoever goes on with the run."""
+        """The rest of its budget, stored for a loop that resumes the run."""
         return self._meter.left()
 
     async def run(self, finish: Finish | None = None) -> RunResult:
@@ -139,7 +139,7 @@ class Evolution:
                 following.cancel()
             await self._promote()
         except (asyncio.CancelledError, KernelFoundryError):
-            # The archive may be what failed; what was added is there all the same.
+            # The archive itself may have failed; evaluations that were added are stored anyway.
             with contextlib.suppress(KernelFoundryError):
                 await asyncio.shield(self._finish(RunState.INTERRUPTED))
             raise
@@ -193,7 +193,7 @@ class Evolution:
                     await self._evaluations.sweep(candidate, judged.evaluation, is_elite=is_elite)
 
     async def _search(self, admission: Admission) -> None:
-        """Propose and judge side by side; whichever meets the end of the budget stops both."""
+        """Propose and judge concurrently; when the budget ends for one, both stop."""
         queue: ProposalQueue[PendingProposal] = ProposalQueue(
             producers=self._in_flight, consumers=self._judging
         )

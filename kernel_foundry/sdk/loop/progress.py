@@ -23,7 +23,7 @@ class AdmissionStartEvent:
     task: Task
     budget: Budget
     resumed: Run | None = None
-    """The run that goes on; None: a new one."""
+    """The run that is resumed; None: a new one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class VerdictEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostCandidateEvent:
-    """A candidate could not be judged, for no fault of its own; the run goes on without it."""
+    """A candidate could not be judged, by no fault of its own; the run continues without it."""
 
     candidate: Candidate
     reason: str
@@ -73,7 +73,7 @@ class SweepEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsavedSweepEvent:
-    """The landscape of a sweep could not be written to disk; the run goes on without it."""
+    """The landscape of a sweep could not be written to disk; the run continues without it."""
 
     candidate: Candidate
     path: Path

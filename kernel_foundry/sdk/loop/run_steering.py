@@ -44,7 +44,7 @@ class RunSteering:
         return self._state.hint
 
     async def begin(self) -> None:
-        """Take up what was asked before; the listener is told only if the run is paused."""
+        """Apply earlier actions; the listener is called only if the run is paused."""
         pause: SteeringEvent | None = None
         while events := await self._archive.steering(self._run, after=self._state.sequence):
             for event in events:

@@ -108,7 +108,7 @@ class Sweeper:
         """The newest one for each set of TUNE names."""
 
     def recall(self, archived: ArchivedEvaluation) -> int:
-        """Take up an archived verdict; return what it cost in evaluations, beside itself."""
+        """Process an archived verdict; return the cost of its sweep, in evaluations."""
         count = archived.evaluation.swept_count
         if count:
             self._learn(archived.candidate, archived.evaluation.configuration)
