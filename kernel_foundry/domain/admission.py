@@ -127,7 +127,9 @@ class Distribution(StrEnum):
     """A 256th of what is usual, so that products of what is left of one do not vanish; of the same
     references."""
     ABSOLUTE = "absolute"
-    """Whole numbers of up to 240, which every format holds, where LARGE does not reach so far."""
+    """Whole numbers of up to 240, which every format holds, where LARGE does not reach so far; of
+    references that give numbers on small whole ones beside negative ones alone, such as powers,
+    these."""
     CLOSE = "close"
     """Rows close to one row, so that differences between them are small; of two inputs or more with
     rows of one length, or of one that the reference subtracts from itself."""

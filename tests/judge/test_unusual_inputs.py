@@ -569,3 +569,21 @@ def test_each_of_two_inputs_changes_under_some_seed_where_both_cannot() -> None:
         found = with_distribution(prepared, ordinary, Distribution.OFFSET).inputs
         changed.append([a is not b for a, b in zip(found, ordinary.inputs, strict=True)])
     assert sorted(changed) == [[False, True], [True, False]]
+
+
+def test_negative_numbers_are_beside_whole_ones_where_no_others_give_numbers() -> None:
+    inputs = "[torch.rand(rows, cols) + 0.25, torch.randn(rows, cols)]"
+    task = make_task("def forward(self, x, y):\n    return torch.pow(x, y)", inputs=inputs)
+    found = find_value_ranges([prepare(task)], TOLERANCE, 101)[task.workloads[0].name]
+    assert any(r.distribution is Distribution.ABSOLUTE and r.is_binding for r in found)
+    changed = with_distribution(prepare(task), prepare(task).input_set(5), Distribution.ABSOLUTE)
+    x, y = changed.inputs
+    assert 0.3 < float((x < 0).float().mean()) < 0.7
+    assert set(y.unique().tolist()) == {-2.0, -1.0, 0.0, 1.0, 2.0, 3.0}
+    (powers,) = changed.expected()
+    assert bool(powers.isfinite().all())
+    for result in ("x.sqrt() * y", "x.log() + y", "x * y.exp()"):
+        task = make_task(f"def forward(self, x, y):\n    return {result}", inputs=inputs)
+        ordinary = prepare(task).input_set(5)
+        changed = with_distribution(prepare(task), ordinary, Distribution.ABSOLUTE)
+        assert all(map(torch.equal, changed.inputs, ordinary.inputs))

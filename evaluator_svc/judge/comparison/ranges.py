@@ -325,7 +325,7 @@ _WORDS = {
     "near_one": "inputs around one",
     "beside_one": "inputs with rows that are close to one or zero, down to 2^-20",
     "near_zero": "inputs near zero",
-    "absolute": "inputs of whole numbers up to 240",
+    "absolute": "inputs of whole numbers, up to 240 or small beside negative ones",
     "close": "inputs whose rows are close to each other",
     "huge": "inputs so large that their squares overflow",
     "tiny": "inputs so small that their squares vanish",

@@ -90,6 +90,18 @@ class WholeSizes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignsBesideWhole:
+    """Numbers of both signs beside small whole ones."""
+
+    signs: int
+    """Index of the input with random signs."""
+    whole: int | None = None
+    """That of the input of whole numbers; None: all others stay."""
+    least: int = 0
+    """The least of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SmallSlices:
     """What may be small as a whole."""
 

@@ -45,6 +45,10 @@ from evaluator_svc.judge.unusual_values.small_slices import with_small_slices
 from evaluator_svc.judge.unusual_values.unusual_integers import with_unusual_integers
 from evaluator_svc.judge.unusual_values.unusual_places import with_unusual_places
 from evaluator_svc.judge.unusual_values.unusual_weights import with_unusual_weights
+from evaluator_svc.judge.unusual_values.whole_exponents import (
+    signs_beside_whole,
+    with_signs_beside_whole,
+)
 from evaluator_svc.messages.distribution_traits import Trait, has
 from kernel_foundry.domain.admission import Distribution
 
@@ -71,6 +75,10 @@ def with_distribution(
         return _with_small_elements(prepared, input_set)
     if distribution is Distribution.MAGNITUDES and prepared.traits.multiplies_many:
         return input_set  # the product of some overflows, where that of all up to them vanished
+    if distribution is Distribution.ABSOLUTE:
+        pair = prepared.once(signs_beside_whole)
+        if pair is not None:
+            return with_signs_beside_whole(prepared, input_set, pair)
     if distribution in _FAR_SIZES:
         return with_far_sizes(prepared, input_set, distribution)
     change = _change_of(prepared, distribution, input_set.seed)
