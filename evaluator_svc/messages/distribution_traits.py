@@ -85,7 +85,7 @@ TRAITS: Final = {
     Distribution.FAR: Trait.TIES | Trait.ENDLESS,
     Distribution.PLACES: Trait.TIES,
     Distribution.LEVEL: _NONE,
-    Distribution.SMALL: _NONE,
+    Distribution.SMALL: Trait.BY_ROW,
     Distribution.BOUNDS: Trait.CANCELS | Trait.TIES | Trait.AS_DRAWN,
     Distribution.BESIDE_ONE: Trait.AS_DRAWN,
     Distribution.ORDERED: Trait.BY_ROW | Trait.AS_DRAWN | Trait.OF_LINES,

@@ -7,6 +7,7 @@ from evaluator_svc.judge import Judge
 from evaluator_svc.judge.inputs.prepared_workload import PreparedWorkload
 from evaluator_svc.judge.unusual_values.distributions import with_distribution
 from evaluator_svc.judge.unusual_values.mixed_rows import with_mixed_rows
+from evaluator_svc.messages.distribution_traits import Trait, with_trait
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, RunnerSide, make_task, prepare
@@ -33,6 +34,17 @@ def test_blocks_of_rows_are_of_each_distribution_and_some_stay() -> None:
         assert 0.1 < float(rows.float().mean()) < 0.3
     # Not all of a distribution in one piece.
     assert int(stays.diff().sum()) > 2
+
+
+def test_some_rows_are_next_to_nothing_where_the_reference_gives_their_results_their_size() -> None:
+    kinds = (Distribution.SMALL, *MIXED)
+    body = "def forward(self, x):\n    return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()"
+    prepared = _prepared(body, "[torch.randn(4 * rows, cols)]")
+    ordinary = prepared.input_set(5)
+    (x,), (before,) = with_mixed_rows(prepared, ordinary, kinds).inputs, ordinary.inputs
+    is_small = x.abs().amax(-1) < before.abs().amax(-1) / 100
+    assert 8 <= int(is_small.sum()) <= 30
+    assert set(kinds) - set(with_trait(Trait.BY_ROW)) == set()
 
 
 def test_rows_that_belong_together_are_of_one_distribution() -> None:

@@ -92,10 +92,10 @@ def _small_slices(prepared: PreparedWorkload) -> SmallSlices:
     def is_taken(chosen: frozenset[int]) -> bool:
         smaller = _scaled(ordinary, dict.fromkeys(chosen, _TRIED_FACTOR))
         try:
-            pairs = list(zip(ordinary.own(), smaller.own(), strict=True))
+            pairs = zip(_output_sizes(ordinary), _output_sizes(smaller), strict=True)
         except TaskInvalidError:
             return False
-        return any(_keeps_size(one, other) for one, other in pairs)
+        return any(other >= _KEPT_SHARE * one > 0.0 for one, other in pairs)
 
     inputs = defined_inputs(floats, is_taken)
     if inputs != floats and not is_defined(_scaled_least(ordinary, inputs)):
@@ -121,10 +121,12 @@ def _scaled_least(input_set: InputSet, chosen: frozenset[int]) -> InputSet:
     return _scaled(input_set, least)
 
 
-def _keeps_size(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if not one.is_floating_point() or not one.numel():
-        return False
-    return root_mean_square(other) >= _KEPT_SHARE * root_mean_square(one) > 0.0
+def _output_sizes(input_set: InputSet) -> list[float]:
+    """Return the root mean square of each output; those of one set alone are held."""
+    return [
+        root_mean_square(output) if output.is_floating_point() and output.numel() else 0.0
+        for output in input_set.run()
+    ]
 
 
 def _small(old: torch.Tensor, drawn: torch.Tensor, *, least: float) -> torch.Tensor:
