@@ -8,13 +8,12 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import tolerance
-from evaluator_svc.judge.comparison import rounding_noise
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.inputs.prepared_workload import KEPT_SHARE
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.memory.judge_memory import open_memory
-from evaluator_svc.judge.tensors import scales
+from evaluator_svc.judge.tensors import rounding_noise, scales
 from evaluator_svc.judge.tensors.scales import group_scale
 from evaluator_svc.sizes.memory_needs import (
     BLOCK_BYTES,
