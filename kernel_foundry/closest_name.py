@@ -6,6 +6,7 @@ from typing import Final
 
 _LONGEST: Final = 60
 """Characters that are compared: the time grows with their square."""
+_MOST_NAMED: Final = 8
 
 
 def did_you_mean(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
@@ -20,7 +21,7 @@ def did_you_mean(name: str, known: Iterable[str], *, likeness: float = 0.6) -> s
     return f": did you mean {found[0]}?" if found else ""
 
 
-def likely(name: str, known: Sequence[str], *, most: int = 8) -> str:
+def likely(name: str, known: Sequence[str]) -> str:
     """Return what to say after a name that is none of `known`, without listing many.
 
     It is ": did you mean norm1_eps? Like it are norm1_bias" where some are like it, else the first
@@ -29,13 +30,12 @@ def likely(name: str, known: Sequence[str], *, most: int = 8) -> str:
     Args:
         name: As it was given.
         known: What it may mean, the likeliest first.
-        most: How many are named.
     """
-    found = difflib.get_close_matches(name[:_LONGEST], known, n=most)
+    found = difflib.get_close_matches(name[:_LONGEST], known, n=_MOST_NAMED)
     if not found:
-        rest = len(known) - most
+        rest = len(known) - _MOST_NAMED
         more = f" and {rest} more" if rest > 0 else ""
-        return f"; known are {', '.join(known[:most])}{more}" if known else "; there is none"
+        return f"; known are {', '.join(known[:_MOST_NAMED])}{more}" if known else "; there is none"
     first, *others = found
     like_it = f" Like it are {', '.join(others)}" if others else ""
     return f": did you mean {first}?{like_it}"

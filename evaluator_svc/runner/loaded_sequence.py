@@ -161,7 +161,7 @@ class LoadedSequence:
 
     def _argument(self, argument: Argument) -> Any:
         if isinstance(argument, BufferArgument):
-            return self.module.buffer_argument(argument.index, argument.offset_bytes)
+            return self.module.buffer_argument(argument.index)
         if isinstance(argument, LocalArgument):
             return self.module.local_argument(argument.element_bytes, argument.count)
         return self.module.scalar_argument(argument.ctype, argument.value)

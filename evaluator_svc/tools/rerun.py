@@ -1,4 +1,4 @@
-"""Runs one workload of a candidate again, for a tool to watch: `rerun FOLDER RUNS [profiled]`.
+"""Runs one workload of a candidate again, for a tool to watch: `rerun FOLDER [profiled]`.
 
 Every tensor and every buffer of the plan is an allocation of its own of just its size, so that a
 tool sees what lies beyond it; inputs are copied from the judge's buffer where the draw names one,
@@ -31,7 +31,7 @@ _REFUSED: Final = 2
 _FAULT: Final = 3
 
 
-def main(folder: Path, runs: int, *, is_profiled: bool = False) -> int:
+def main(folder: Path, *, is_profiled: bool = False) -> int:
     """Run the folder's candidate; return the exit status: 3 when it is at fault."""
     import kernel_foundry_native as native
 
@@ -45,7 +45,7 @@ def main(folder: Path, runs: int, *, is_profiled: bool = False) -> int:
         module=module, device=module.open_device(int(index or 0)), index=int(index or 0)
     )
     try:
-        _run(opened, rerun, runs, _start_profiler if is_profiled else _nothing)
+        _run(opened, rerun, _start_profiler if is_profiled else _nothing)
     except native.LaunchError as error:
         sys.stderr.write(f"{error}\n")
         return _FAULT
@@ -61,9 +61,7 @@ def _nothing() -> None:
     """Nobody looks at some of the launches only."""
 
 
-def _run(
-    opened: OpenDevice, rerun: RerunInput, runs: int, before_launch: Callable[[], None]
-) -> None:
+def _run(opened: OpenDevice, rerun: RerunInput, before_launch: Callable[[], None]) -> None:
     load, draw = rerun.load, rerun.draw
     position = next(i for i, names in enumerate(load.workloads) if names.workload == draw.workload)
     sequence: LaunchSequence = bind_workload(
@@ -81,15 +79,13 @@ def _run(
     tensors = {slot.name: _tensor(device, slot) for slot in draw.slots}
     _fill(device, draw, tensors)
     addresses = {name: int(buffer.address) for name, buffer in tensors.items()}
-    parts = ((sequence.prepare, 1, _nothing), (sequence.steps, runs, before_launch))
-    for steps, count, before in parts:
+    for steps, before in ((sequence.prepare, _nothing), (sequence.steps, before_launch)):
         if steps:
             again = LoadedSequence(opened, program, steps, memory, tf32=load.tf32)
             again.bind(0, addresses, seed=0)
             device.synchronize()
             before()
-            for _ in range(count):
-                again.native.run(0)
+            again.native.run(0)
     device.synchronize()
 
 
@@ -132,7 +128,7 @@ def _fill(device: Any, draw: Draw, tensors: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    status = main(Path(sys.argv[1]), int(sys.argv[2]), is_profiled=sys.argv[3:] == ["profiled"])
+    status = main(Path(sys.argv[1]), is_profiled=sys.argv[2:] == ["profiled"])
     sys.stdout.flush()
     sys.stderr.flush()
     # A device runtime's own clean-up at exit may abort a process.

@@ -49,10 +49,10 @@ def read(folder: Path) -> RerunInput:
     return RerunInput(load=load, codes=codes, draw=from_json(Draw, (folder / _DRAW).read_bytes()))
 
 
-def rerun_command(folder: Path, *, runs: int = 1, is_profiled: bool = False) -> tuple[str, ...]:
+def rerun_command(folder: Path, *, is_profiled: bool = False) -> tuple[str, ...]:
     """Return the command that runs a folder's candidate.
 
     `is_profiled`: a profiler that waits for cuProfilerStart looks at `launch` alone.
     """
-    command = (sys.executable, "-m", "evaluator_svc.tools.rerun", str(folder), str(runs))
+    command = (sys.executable, "-m", "evaluator_svc.tools.rerun", str(folder))
     return (*command, "profiled") if is_profiled else command

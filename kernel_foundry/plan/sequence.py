@@ -30,8 +30,6 @@ class BufferArgument:
 
     index: int
     """Position in `LaunchSequence.buffers`."""
-    offset_bytes: int = 0
-    """Added to the buffer's address; plans have no views, so 0 today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,11 +33,8 @@ ScalarArgument scalar_argument(const std::string& type, const py::handle& value)
 void bind_arguments(py::module_& m) {
   py::classh<Argument>(m, "Argument", py::module_local(), "One kernel argument.");
   m.def(
-      "buffer_argument",
-      [](std::size_t index, std::size_t offset_bytes) {
-        return Argument(BufferArgument{index, offset_bytes});
-      },
-      py::arg("index"), py::arg("offset_bytes") = 0, "A bound buffer, by index.");
+      "buffer_argument", [](std::size_t index) { return Argument(BufferArgument{index}); },
+      py::arg("index"), "A bound buffer, by index.");
   m.def(
       "scalar_argument",
       [](const std::string& type, const py::object& value) {

@@ -17,7 +17,7 @@ CudaArguments::CudaArguments(const Launch& launch, const std::vector<std::uintpt
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Argument& argument = launch.arguments[i];
     if (const auto* buffer = std::get_if<BufferArgument>(&argument)) {
-      set(values_[i], std::uint64_t{addresses.at(buffer->index) + buffer->offset_bytes});
+      set(values_[i], std::uint64_t{addresses.at(buffer->index)});
     } else if (const auto* scalar = std::get_if<ScalarArgument>(&argument)) {
       set_scalar(*scalar, values_[i]);
     } else {

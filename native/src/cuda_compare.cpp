@@ -120,7 +120,7 @@ void CudaComparer::run(const Element& element, const std::string& kernel, std::s
   std::vector<std::uintptr_t> bound = addresses;
   bound.push_back(found_->address());
   for (std::size_t i = 0; i < bound.size(); ++i) {
-    launch.arguments.emplace_back(BufferArgument{i, 0});
+    launch.arguments.emplace_back(BufferArgument{i});
   }
   launch.arguments.insert(launch.arguments.end(), scalars.begin(), scalars.end());
   device_.enqueue(launch, bound);

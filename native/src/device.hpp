@@ -111,7 +111,6 @@ class Graph {
 
 struct BufferArgument {
   std::size_t index;  // into the addresses that a set binds
-  std::size_t offset_bytes;
 };
 
 struct ScalarArgument {

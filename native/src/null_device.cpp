@@ -46,7 +46,7 @@ const float* input_of(const Launch& launch, const std::vector<std::uintptr_t>& a
                       std::size_t position) {
   const auto* argument = std::get_if<BufferArgument>(&launch.arguments.at(position));
   if (argument == nullptr) throw LaunchError("the null kernels take (in, out, count)");
-  return reinterpret_cast<const float*>(addresses.at(argument->index) + argument->offset_bytes);
+  return reinterpret_cast<const float*>(addresses.at(argument->index));
 }
 
 void run_known_kernel(const Launch& launch, const std::vector<std::uintptr_t>& addresses) {

@@ -20,8 +20,7 @@ class SyclArgumentSetter {
       : handler_(handler), addresses_(addresses) {}
 
   void operator()(const BufferArgument& argument) {
-    handler_.set_arg(
-        next_++, reinterpret_cast<void*>(addresses_.at(argument.index) + argument.offset_bytes));
+    handler_.set_arg(next_++, reinterpret_cast<void*>(addresses_.at(argument.index)));
   }
 
   void operator()(const ScalarArgument& argument) {

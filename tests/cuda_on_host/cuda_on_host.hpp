@@ -99,7 +99,7 @@ class Buffer {
  public:
   explicit Buffer(const char* path);
   Buffer(const Buffer&) = delete;
-  Address at(std::size_t offset_bytes) const { return {data_ + offset_bytes}; }
+  Address at() const { return {data_}; }
   void clear() { std::memset(data_, 0, bytes_); }
 
  private:

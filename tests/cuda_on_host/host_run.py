@@ -228,6 +228,6 @@ def _statement(step: plans.Launch | plans.Clear) -> str:
 
 def _argument(argument: plans.Argument) -> str:
     if isinstance(argument, plans.BufferArgument):
-        return f"buffer{argument.index}.at({argument.offset_bytes})"
+        return f"buffer{argument.index}.at()"
     assert isinstance(argument, plans.ScalarArgument)
     return f"({_C_TYPES[argument.ctype]}){argument.value!r}"

@@ -216,7 +216,7 @@ def _alone(
 def launch_argument(kind: Any, argument: Any) -> Any:
     """Return an argument of a launch as native module `kind` takes it."""
     if isinstance(argument, plans.BufferArgument):
-        return kind.buffer_argument(argument.index, argument.offset_bytes)
+        return kind.buffer_argument(argument.index)
     if isinstance(argument, plans.ScalarArgument):
         return kind.scalar_argument(argument.ctype, argument.value)
     return kind.local_argument(argument.element_bytes, argument.count)

@@ -116,7 +116,7 @@ def fake_environment(fake_driver: Path) -> dict[str, str]:
 
 def replayed(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        rerun_command(folder, runs=2),
+        rerun_command(folder),
         env=environment,
         capture_output=True,
         text=True,

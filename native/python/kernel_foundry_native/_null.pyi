@@ -426,7 +426,7 @@ class LaunchSequence:
             LaunchError: the driver refuses a launch.
         """
 
-def buffer_argument(index: int, offset_bytes: int = 0) -> Argument:
+def buffer_argument(index: int) -> Argument:
     """Return a pointer argument: a bound buffer, by index."""
 
 def scalar_argument(ctype: str, value: float) -> Argument:
