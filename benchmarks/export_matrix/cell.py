@@ -9,7 +9,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
 from kernel_foundry.exported_form import FormEntry
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.export.export import Exported, tried_file
+from kernel_foundry.sdk.export.export import ExportResult, checked_file
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.export.winner import Winner
 from tests.export.file_schema import check_kernelbench, check_popcorn
@@ -90,7 +90,7 @@ class Exporter:
 
     def __init__(self, foundry: Foundry) -> None:
         self._foundry = foundry
-        self._tried: dict[tuple[FormEntry, str], Exported] = {}
+        self._tried: dict[tuple[FormEntry, str], ExportResult] = {}
 
     def cell(self, winner: Winner, target: str, module: str) -> Cell:
         """Return a winner in a target, under the name `module`."""
@@ -124,9 +124,9 @@ class Exporter:
             folder=folder,
         )
 
-    def _exported(self, target: str, text: str, winner: Winner) -> Exported:
+    def _exported(self, target: str, text: str, winner: Winner) -> ExportResult:
         form = TARGETS[target]
         key = (form.entry, text)
         if key not in self._tried:
-            self._tried[key] = tried_file(self._foundry, form, text, [winner])
+            self._tried[key] = checked_file(self._foundry, form, text, [winner])
         return self._tried[key]

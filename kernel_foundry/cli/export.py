@@ -15,7 +15,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.export.destination import check_destination
-from kernel_foundry.sdk.export.export import Exported, export_runs, slow_graphs, write_exported
+from kernel_foundry.sdk.export.export import ExportResult, export_runs, slow_graphs, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.verdict_text import duration, headline_text
 
@@ -125,7 +125,7 @@ def command(
     return 0
 
 
-def _object(exported: Exported) -> dict[str, Any]:
+def _object(exported: ExportResult) -> dict[str, Any]:
     return {
         "workloads": [to_plain(workload) for workload in exported.workloads],
         "backward": [to_plain(workload) for workload in exported.backward],
@@ -135,7 +135,7 @@ def _object(exported: Exported) -> dict[str, Any]:
     }
 
 
-def _show(exported: Exported) -> None:
+def _show(exported: ExportResult) -> None:
     has_graphs = any(w.result.graph_ns is not None for w in exported.workloads)
     columns = ["verdict, warm", "exported, warm"]
     columns += ["as a CUDA graph"] if has_graphs else []

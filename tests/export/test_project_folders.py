@@ -16,7 +16,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import read_records
 from kernel_foundry.exported_form import FormReport
-from kernel_foundry.sdk.export.export import Exported, write_exported
+from kernel_foundry.sdk.export.export import ExportResult, write_exported
 from kernel_foundry.sdk.export.targets import TARGETS
 from kernel_foundry.sdk.export.winner import Winner
 from tests.export.project_schema import (
@@ -137,7 +137,7 @@ def test_a_verdict_is_a_t4_result(winner: Winner) -> None:
 def test_a_folder_is_written_with_all_its_files(tmp_path: Path) -> None:
     report = FormReport(results=(), mechanisms=())
     files = {"a.toml": "x = 1\n", "src/b/c.py": "y = 2\n"}
-    exported = Exported(text="", workloads=(), report=report, folder=files)
+    exported = ExportResult(text="", workloads=(), report=report, folder=files)
     for _ in range(2):
         write_exported(exported, tmp_path / "made")
     found = {path: tmp_path.joinpath("made", path).read_text() for path in files}

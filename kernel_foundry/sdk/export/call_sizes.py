@@ -1,4 +1,4 @@
-"""Which numbers of a task are arguments of an exported C function: those that are not always alike.
+"""The numbers of a task that are arguments of an exported C function: those that vary.
 
 A number is a dimension of a tensor, or a scalar of the module. Numbers that are alike in each
 workload that was judged are one argument.

@@ -1,4 +1,4 @@
-"""Where an export is written: looked at before anything is built, so that no other file is lost."""
+"""The destination of an export: checked before anything is built, so that no other file is lost."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Exports the winners of runs: writes a file or a folder, tried before anybody gets it."""
+"""Exports the winners of runs: a file or a folder, tested before it is written."""
 
 import keyword
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ class ExportedWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class OmittedWorkload:
     """A workload that was judged and that the exported file does not serve."""
 
     name: str
@@ -49,8 +49,8 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
-    """A file that was tried."""
+class ExportResult:
+    """A tested export."""
 
     text: str
     """Of the file that is handed out; of a folder: of the Python file that was tried for it."""
@@ -58,7 +58,7 @@ class Exported:
     report: FormReport
     backward: tuple[ExportedWorkload, ...] = ()
     """Its backward pass on the workloads of that."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedWorkload, ...] = ()
     """What was judged and not tried, as the file cannot serve it; of the backward pass as well."""
     folder: Mapping[str, str] = field(default_factory=dict)
     """The files of a folder by their paths; empty where one file is handed out."""
@@ -72,7 +72,7 @@ def export_runs(
     backward: Sequence[str] = (),
     target: str = "torch",
     problem: str = "",
-) -> Exported:
+) -> ExportResult:
     """Return the winners of runs as one file that was tried in a fresh process.
 
     Args:
@@ -116,7 +116,7 @@ def export_runs(
     name = problem or winners[0].record.task.name
     folder = form.folder(text, winners, module=module, problem=name) if form.folder else {}
     packed = form.packed(text, winners[0], module=module, problem=name)
-    exported = tried_file(foundry, form, text, winners, found)
+    exported = checked_file(foundry, form, text, winners, found)
     reference = winners[0].record.task.reference
     missing = _left_out(winners, reference, exported.workloads)
     missing += _left_out(found.winners if found else (), reference, exported.backward, "backward, ")
@@ -128,20 +128,20 @@ def _left_out(
     reference: str,
     tried: Sequence[ExportedWorkload],
     prefix: str = "",
-) -> tuple[LeftOut, ...]:
+) -> tuple[OmittedWorkload, ...]:
     found = {name: why for w in winners for name, why in w.left_out(reference).items()}
     for workload in tried:
         found.pop(workload.result.name, None)
-    return tuple(LeftOut(name=f"{prefix}{name}", reason=why) for name, why in found.items())
+    return tuple(OmittedWorkload(name=f"{prefix}{name}", reason=why) for name, why in found.items())
 
 
-def tried_file(
+def checked_file(
     foundry: Foundry,
     form: Target,
     text: str,
     winners: Sequence[Winner],
     backward: BackwardPass | None = None,
-) -> Exported:
+) -> ExportResult:
     """Return the Python text of an export with what came out of trying it.
 
     Raises:
@@ -212,9 +212,9 @@ def compared(
     report: FormReport,
     verdicts: Sequence[Evaluation],
     of_backward: Sequence[Evaluation] = (),
-) -> Exported:
+) -> ExportResult:
     """Return a file with what came out of trying it, beside the times of verdicts."""
-    return Exported(
+    return ExportResult(
         text=text,
         workloads=_beside(report.results, verdicts),
         report=report,
@@ -262,7 +262,7 @@ def form_workloads(winners: Sequence[Winner], reference: str = "") -> tuple[Form
     return tuple(found.values())
 
 
-def too_slow(exported: Exported, *, limit: float = MOST_SLOWER) -> str:
+def too_slow(exported: ExportResult, *, limit: float = MOST_SLOWER) -> str:
     """Return which workloads take longer than judged, beyond doubt; "" for none.
 
     Args:
@@ -278,7 +278,7 @@ def too_slow(exported: Exported, *, limit: float = MOST_SLOWER) -> str:
     return "; ".join(slow)
 
 
-def slow_graphs(exported: Exported) -> tuple[str, ...]:
+def slow_graphs(exported: ExportResult) -> tuple[str, ...]:
     """Return which workloads take longer as a CUDA graph than judged, each with why."""
     slow = []
     for workload in exported.workloads:
@@ -306,7 +306,7 @@ def _judged_again(foundry: Foundry, winner: Winner) -> Evaluation:
     )
 
 
-def write_exported(exported: Exported, path: Path) -> None:
+def write_exported(exported: ExportResult, path: Path) -> None:
     """Write an exported file, or the files of a folder, which may be there already.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A file whose entry is a function of inputs, and what the targets that take one have in common."""
+"""A file whose entry is a function of inputs, and code that such targets share."""
 
 import re
 import textwrap

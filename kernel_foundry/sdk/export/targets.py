@@ -1,4 +1,4 @@
-"""What a winner can be exported as: one table, each row with what writes it."""
+"""The targets of an export: one table, each row with the functions that write it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from kernel_foundry.sdk.export.vllm_folder import vllm_folder
 from kernel_foundry.sdk.export.winner import Winner
 
 
-class Packing(Protocol):
-    """Makes the file that is handed out of the Python text that was tried."""
+class Packer(Protocol):
+    """Makes the exported file from the Python text that was tested."""
 
     def __call__(self, text: str, winner: Winner, /, *, module: str, problem: str) -> str:
         """Return the file, for a module's name and the name of the problem there.
@@ -34,7 +34,7 @@ class Packing(Protocol):
 
 
 class Folder(Protocol):
-    """Makes a folder of the winners and the Python text that was tried."""
+    """Makes a folder from the winners and the Python text that was tested."""
 
     def __call__(
         self, text: str, winners: Sequence[Winner], /, *, module: str, problem: str
@@ -46,7 +46,7 @@ class Folder(Protocol):
         """
 
 
-def as_it_is(text: str, _winner: Winner, /, *, module: str, problem: str) -> str:
+def unchanged(text: str, _winner: Winner, /, *, module: str, problem: str) -> str:
     """Return the text."""
     del module, problem
     return text
@@ -54,7 +54,7 @@ def as_it_is(text: str, _winner: Winner, /, *, module: str, problem: str) -> str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One form of export."""
+    """One target of an export."""
 
     summary: str
     file: str
@@ -63,7 +63,7 @@ class Target:
     """Writes the Python text, for winners and the name that it will be imported by."""
     entry: FormEntry = FormEntry.MODULE
     """What of that text is tried before the file is handed out."""
-    packed: Packing = as_it_is
+    packed: Packer = unchanged
     folder: Folder | None = None
     """Makes a folder; None for a target that is one file."""
 

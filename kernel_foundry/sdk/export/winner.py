@@ -32,7 +32,7 @@ class BuiltProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
-    """What was judged, and what the compiler made of it."""
+    """A winner's record, and the object code that the compiler built from it."""
 
     record: EvidenceRecord
     admission: Admission
