@@ -78,9 +78,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Let tests that take times wait for those beside them; no time limit runs meanwhile."""
+    """Let tests on a GPU wait for those beside them; no time limit runs meanwhile."""
     on_gpu = item.get_closest_marker("gpu") is not None and not _absence("cuda")
-    with _TURNS.turn(alone=on_gpu or item.get_closest_marker("alone") is not None):
+    with _TURNS.turn(alone=on_gpu):
         return (yield)
 
 

@@ -4,9 +4,11 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult
 
 from tests.cli.conftest import CANDIDATE, TASK, environment_of
 
@@ -43,7 +45,11 @@ async def agent_of(
 
 async def answer(agent: Client, tool: str, **arguments: object) -> dict:
     """Return what a tool answers; it may not refuse."""
-    result = await agent.call_tool(tool, arguments)
+    return answer_of(await agent.call_tool(tool, arguments))
+
+
+def answer_of(result: CallToolResult) -> dict[str, Any]:
+    """Return what a result of a tool holds; it may be no refusal."""
     assert not result.is_error, result.content
     assert result.structured_content is not None
     return result.structured_content

@@ -26,13 +26,12 @@ from tests.mcp_server.scripted_skill import ScriptedAgent, commands
 from tests.shared_evaluator import Shared
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.sycl
+@pytest.mark.timeout(900)  # all that an agent does, of which each step has limits of its own
 async def test_a_scripted_agent_follows_the_skills_to_a_faster_kernel(
     local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
-    # Alone: an export is refused that is slower than what was judged.
     text, shared = skills(), Shared(local_evaluator("sycl"))
     with tempfile.TemporaryDirectory(prefix="kf-") as name:
         listen = f"unix:{name}/evaluator.sock"
