@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from kernel_foundry.closest_name import likely
 from kernel_foundry.languages import language_named
-from kernel_foundry.plan.configuration import Configuration, evaluate_constants
+from kernel_foundry.plan.configuration import Configuration, constants
 from kernel_foundry.plan.errors import bind_error, limit_error, short
 from kernel_foundry.plan.expression import table_value
 from kernel_foundry.plan.interpreter import Interpreter, constant_values
@@ -49,7 +49,7 @@ def bind(
     """
     record = language_named(language)
     try:
-        const = evaluate_constants(plan, names, configuration, device, decide_all=True)
+        const = constants(plan, names, configuration, device)
         shared: dict[str, Value] = {**constant_values(plan), **configuration, **const}
         recorder = Recorder(
             signatures,

@@ -65,7 +65,7 @@ def is_meant(
         PlanError: When a condition cannot be evaluated.
     """
     try:
-        evaluate_constants(plan, names, configuration, device, decide_all=False)
+        _evaluate(plan, names, configuration, device, decide_all=False)
     except NotMeant:
         return False
     return True
@@ -104,35 +104,7 @@ def constants(
         NotMeant: When WHERE does not allow the configuration.
         PlanError: When an expression cannot be evaluated.
     """
-    return evaluate_constants(plan, names, configuration, device, decide_all=True)
-
-
-def evaluate_constants(
-    plan: Plan,
-    names: NameTable | None,
-    configuration: Configuration,
-    device: DeviceLimits | None,
-    *,
-    decide_all: bool,
-) -> dict[str, TuneValue]:
-    """Evaluate WHERE and CONST.
-
-    Args:
-        plan: The plan.
-        names: The workload's names, or None.
-        configuration: A value for every TUNE name.
-        device: The device, or None.
-        decide_all: Whether an expression that needs what is not given is an error; else it is
-            left out.
-
-    Raises:
-        NotMeant: When a condition of WHERE is false.
-        PlanError: When an expression cannot be evaluated.
-    """
-    try:
-        return _evaluate(plan, names, configuration, device, decide_all=decide_all)
-    except RecursionError:
-        raise limit_error("helpers and expressions are nested too deeply") from None
+    return _evaluate(plan, names, configuration, device, decide_all=True)
 
 
 def _evaluate(
@@ -143,26 +115,33 @@ def _evaluate(
     *,
     decide_all: bool,
 ) -> dict[str, TuneValue]:
-    check_configuration(plan, configuration)
-    shared: dict[str, Value] = {**constant_values(plan), **configuration}
-    interpreter = Interpreter(plan, shared=shared, names=names, device=device, recorder=None)
-    undecided = {"params"} if names is None else set()
-    if device is None:
-        undecided.add("device")
-    scope = interpreter.table_scope()
-    found: dict[str, TuneValue] = {}
-    for expression in in_order(plan):
-        used = _used_names(expression)
-        is_open = bool(used & undecided) or (names is None and not used <= set(shared))
-        if is_open and not decide_all:
-            undecided.add(expression.name)
-        elif expression.name:
-            value = interpreter.evaluate(expression.node, scope)
-            literal = check_literal(value, f'CONST["{expression.name}"]', expression.line)
-            found[expression.name] = shared[expression.name] = literal
-        elif not interpreter.condition(expression.node, scope):
-            text = short(expression.text, 200)
-            raise NotMeant(f"not meant: WHERE {text} is false", line=expression.line)
+    """Evaluate WHERE and CONST.
+
+    `decide_all`: an expression that needs what is not given is an error; else it is left out.
+    """
+    try:
+        check_configuration(plan, configuration)
+        shared: dict[str, Value] = {**constant_values(plan), **configuration}
+        interpreter = Interpreter(plan, shared=shared, names=names, device=device, recorder=None)
+        undecided = {"params"} if names is None else set()
+        if device is None:
+            undecided.add("device")
+        found: dict[str, TuneValue] = {}
+        scope = interpreter.table_scope()
+        for expression in in_order(plan):
+            used = _used_names(expression)
+            is_open = bool(used & undecided) or (names is None and not used <= set(shared))
+            if is_open and not decide_all:
+                undecided.add(expression.name)
+            elif expression.name:
+                value = interpreter.evaluate(expression.node, scope)
+                literal = check_literal(value, f'CONST["{expression.name}"]', expression.line)
+                found[expression.name] = shared[expression.name] = literal
+            elif not interpreter.condition(expression.node, scope):
+                text = short(expression.text, 200)
+                raise NotMeant(f"not meant: WHERE {text} is false", line=expression.line)
+    except RecursionError:
+        raise limit_error("helpers and expressions are nested too deeply") from None
     return found
 
 
