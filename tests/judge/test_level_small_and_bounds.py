@@ -217,3 +217,24 @@ def test_bits_that_a_type_does_not_hold_are_found(
     with IntegerOverflows() as overflows:
         compute(x)
     assert overflows.found is is_lost
+
+
+@pytest.mark.parametrize(
+    ("result", "least"),
+    [
+        ("nn.functional.normalize(x0, dim=-1)", 1e-12),
+        ("nn.functional.normalize(x0, dim=-1, eps=1e-8)", 1e-8),
+        ("x0 / x0.norm(dim=-1, keepdim=True).clamp(min=1e-10)", 1e-10),
+    ],
+)
+def test_small_rows_are_below_what_the_reference_cuts_off_at(result: str, least: float) -> None:
+    prepared = prepare(make_task(_body(result), inputs=f"[{_ROWS}]", rows=512, cols=64))
+    changed = with_distribution(prepared, prepared.input_set(5), Distribution.SMALL)
+    lengths = changed.inputs[0].norm(dim=-1)
+    assert int((lengths < least).count_nonzero()) >= 2
+    assert int(((lengths > least) & (lengths < 2.0**-4)).count_nonzero()) >= 16
+    assert needed_factor(changed, Distribution.SMALL, TOLERANCE) is not None
+
+
+def _body(result: str) -> str:
+    return f"def forward(self, x0):\n    return {result}"

@@ -91,6 +91,8 @@ class InputUses:
     """Labels of a loss that may be shares of both classes."""
     bounds: frozenset[float]
     """Numbers that the reference compares with or cuts off at, and the same below zero."""
+    least_bounds: frozenset[float]
+    """Smaller numbers above zero that it cuts off at, to keep a divisor from zero."""
     marks: Mapping[int, frozenset[int]]
     """Whole numbers that an input of integers is compared with, as it is; of those where it is cut
     off or told from others in order, neighbours and numbers beyond."""
@@ -136,6 +138,7 @@ class InputTrace(OperatorMode):
         self._overwriting = set[int]()
         self._soft = set[int]()
         self._bounds = set[float]()
+        self._least_bounds = set[float]()
         self._steps = dict[int, tuple[int, int]]()
         self._asks_signs = False
         self._compares_floats = False
@@ -150,6 +153,7 @@ class InputTrace(OperatorMode):
             overwriting=frozenset(self._overwriting),
             soft=frozenset(self._soft),
             bounds=frozenset(self._bounds),
+            least_bounds=frozenset(self._least_bounds),
             marks={index: frozenset(marks) for index, marks in self._marks.items()},
             tables=dict(self._tables),
             steps=dict(self._steps),
@@ -219,6 +223,7 @@ class InputTrace(OperatorMode):
         if plain in _BOUNDED:
             numbers = (given.get(argument) for argument in _BOUNDS)
             found += [float(n) for n in numbers if isinstance(n, int | float)]
+        self._least_bounds |= {n for n in found if 0.0 < n < _LEAST_BOUND}
         found = [n for n in found if math.isfinite(n) and abs(n) >= _LEAST_BOUND]
         self._bounds |= {sign * n for n in found for sign in (1.0, -1.0)}
 

@@ -5,6 +5,7 @@ so that a kernel may leave it out or add it elsewhere. Inputs become small only 
 do not: a product of small values is small, and its rounding no matter.
 """
 
+import math
 import operator
 from collections.abc import Mapping
 from functools import partial
@@ -42,6 +43,11 @@ _LEAST_ALONE: Final = {
 }
 """Binary logarithm of the smallest factor where other inputs stay as they are: under a root, 1e-8
 is to count beside what is small."""
+_BEYOND: Final = 12.0
+"""How far the smallest are below a number that the reference cuts off at, such as a least length of
+1e-12: a length is that of many elements."""
+_LEAST_CUT: Final = -56.0
+"""Binary logarithm of the smallest factor there: squares are still no denormal numbers."""
 _TRIED_FACTOR: Final = 2.0**-4
 """Factor of the small inputs on which the reference is tried."""
 _KEPT_SHARE: Final = 0.5
@@ -58,11 +64,14 @@ def with_small_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputS
         return input_set
     slices = prepared.once(_small_slices)
     is_across = prepared.traits.is_across(input_set.seed)
+    cut = _cut_exponent(prepared)
 
     def small(index: int, tensor: torch.Tensor) -> torch.Tensor:
         if index not in slices.inputs:
             return tensor
         least = _LEAST_EXPONENT[tensor.dtype] if slices.has_all else _LEAST_ALONE[tensor.dtype]
+        if tensor.dtype is not torch.float16:
+            least = min(least, cut)
         return with_slices(tensor, partial(_small, least=least), is_across=is_across)
 
     changed = with_free_inputs(prepared, input_set, small)
@@ -75,6 +84,13 @@ def with_small_slices(prepared: PreparedWorkload, input_set: InputSet) -> InputS
         if rule.is_free and rule.keeps_sign and least is not None:
             state[rule.path] = _small_variances(state[rule.path], least, generator)
     return changed.with_values(changed.inputs, state)
+
+
+def _cut_exponent(prepared: PreparedWorkload) -> float:
+    """Return the binary logarithm of what is below all numbers that the reference cuts off at."""
+    uses = prepared.float_uses
+    bounds = uses.least_bounds if uses is not None else frozenset()
+    return max(math.log2(min(bounds)) - _BEYOND, _LEAST_CUT) if bounds else 0.0
 
 
 def _small_slices(prepared: PreparedWorkload) -> SmallSlices:
