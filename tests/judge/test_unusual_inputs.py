@@ -506,7 +506,8 @@ def test_minus_infinity_is_tried_where_the_reference_gives_numbers() -> None:
     prepared = prepare(make_task(SOFTMAX, rows=64, cols=64))
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
     assert bool((x == -torch.inf).any())
-    assert float(x[x.isfinite()].abs().max()) < 100  # whose exponentials rounding would decide
+    large = x[x.isfinite() & (x.abs() > 100)]
+    assert bool((large % 128 == 0).all())  # no rounding decides exponentials of their differences
     prepared = prepare(make_task(_LARGEST, rows=64, cols=64))
     (x,) = with_distribution(prepared, prepared.input_set(5), Distribution.FAR).inputs
     assert bool((x.amax(-1) < -10000).any())
