@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Final
 
 from evaluator_svc.baseline_names import COMPILED
+from evaluator_svc.cache.code_digest import code_digest
 from evaluator_svc.cache.disk_cache import DiskCache
 from evaluator_svc.cache.object_cache import ObjectCache
 from evaluator_svc.devices.baseline_watch import BaselineWatch
@@ -45,6 +47,8 @@ from kernel_foundry.errors import BackendUnavailableError
 
 PROFILERS: Final = {"cuda": profiler.NCU, "sycl": perf_events.NAME}
 """The tool whose counters a profile reads, by kind of device."""
+
+_PACKAGE: Final = Path(__file__).parents[1]
 
 _MEMORY_A_SPARE: Final = 16 << 30
 """Device memory for each spare runner, which occupies some itself."""
@@ -313,7 +317,8 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 27",
+            "admission",
+            _code_of_admissions(),
             task.digest,
             *self._identity(),
             _torch_version(),
@@ -352,6 +357,12 @@ def _limited(spec: DeviceSpec, settings: EvaluatorSettings) -> DeviceSpec:
 
 def _runs_on_host_cores(spec: DeviceSpec) -> bool:
     return backend_of(spec.language).runs_on_host_cores
+
+
+@cache
+def _code_of_admissions() -> str:
+    """Other code may find other things about the same task: it does not take them up."""
+    return code_digest(*(_PACKAGE / name for name in ("judge", "sizes")))
 
 
 def _torch_version() -> str:
