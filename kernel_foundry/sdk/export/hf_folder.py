@@ -3,6 +3,7 @@
 Format: `build.toml`, edition 5.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -11,6 +12,8 @@ from kernel_foundry.sdk.export.function_file import check_gpu
 from kernel_foundry.sdk.export.python_text import package_name, plain_text
 from kernel_foundry.sdk.export.torch_file import NAMESPACE_LINE, judged_times
 from kernel_foundry.sdk.export.winner import Winner, tensors_of
+
+_ARCHITECTURE: Final = re.compile(r"sm_([0-9]{1,3})([0-9])[a-z]?")
 
 _BUILD: Final = """\
 [general]
@@ -21,7 +24,7 @@ license = "other"  # yours to choose
 backends = ["cuda"]
 
 [torch-noarch]
-cuda_capabilities = ["{capability}"]
+cuda_capabilities = {capabilities}
 """
 _FLAKE: Final = """\
 {{
@@ -216,11 +219,11 @@ def hf_folder(
             timed.append(first.sizes(workload))
         held = first.record.task.tolerance_of(workload.workload, first.admission.tolerance)
         cases.append((first.sizes(workload), held.rtol, held.atol, held.matched))
-    number = first.admission.device.architecture.removeprefix("sm_")  # all are of the same
+    capabilities = _capabilities(first.admission.device.architecture)  # all are of the same
     inputs = tensors_of(first.workloads[0], TensorRole.INPUT)
     assert text.count(NAMESPACE_LINE) == 1, "it is one line of each file"
     return {
-        "build.toml": _BUILD.format(package=package, capability=f"{number[:-1]}.{number[-1]}"),
+        "build.toml": _BUILD.format(package=package, capabilities=capabilities),
         "flake.nix": _FLAKE.format(package=package),
         **{
             f"source/{name}{f'_{i}' if i else ''}.cu": _source(winner, name, f"_plan_{i}")
@@ -259,3 +262,9 @@ def _workload(sizes: Mapping[str, int]) -> str:
     name = "_".join(f"{size}_{value}" for size, value in sizes.items()) or "usual"
     given = ", ".join(f"{size}={value}" for size, value in sizes.items())
     return _WORKLOAD.format(name=name, sizes=given)
+
+
+def _capabilities(architecture: str) -> str:
+    """Return the compute capability as a list of TOML: "sm_90" is 9.0; empty for other words."""
+    found = _ARCHITECTURE.fullmatch(architecture)
+    return f'["{found[1]}.{found[2]}"]' if found else "[]"
