@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing
+from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing, Missing
 from evaluator_svc.judge.reference.operators import OperatorMode, operator_name
 from tests.judge.judge_tasks import prepare, task_of
 
@@ -38,6 +38,8 @@ _SHARES = "torch.rand(rows, cols) + 0.5"
         ("torch.where(x0 > 0, x0, 0.0)", False),
         ("torch.where(x1 > 0, x0, 0.0)", False),
         ("torch.where(x1 > -1e4, x0, 0.0)", False),
+        ("torch.where(x0 > torch.finfo(x0.dtype).min / 2, x0, 0.0)", False),
+        ("torch.where(x0 < torch.inf, x0, 0.0)", True),
         ("torch.where(x0 == x1, x0, 0.0)", False),
         ("x0.sign() * x1", False),
         ("x0.clamp(-3.0, 3.0)", False),
@@ -60,8 +62,25 @@ def test_an_operator_decides_or_does_not(result: str, *, is_asked: bool) -> None
     drawn = prepare(task_of(result, _ROWS, _SHARES)).input_set(5)
     with AskedOfMissing() as asked:
         outputs = drawn.run()
-    assert asked.found is is_asked
+    assert bool(asked.found) is is_asked
     assert all(map(torch.equal, outputs, drawn.run()))
+
+
+@pytest.mark.parametrize(
+    ("result", "found"),
+    [
+        ("torch.where(x0.isinf(), 0.0, x0)", {Missing.INFINITY}),
+        ("torch.where(x0.isnan(), 0.0, x0)", {Missing.NAN}),
+        ("torch.where(x0.isnan() | x1.isinf(), 0.0, x0)", {Missing.NAN, Missing.INFINITY}),
+        ("torch.where(x0.isfinite(), x0, 0.0)", {Missing.NAN, Missing.INFINITY}),
+        ("x0.nansum(-1)", {Missing.NAN}),
+    ],
+)
+def test_nan_and_infinity_are_decided_about_apart(result: str, found: set[Missing]) -> None:
+    drawn = prepare(task_of(result, _ROWS, _SHARES)).input_set(5)
+    with AskedOfMissing() as asked:
+        drawn.run()
+    assert asked.found == found
 
 
 def test_many_elements_are_tried_in_part() -> None:

@@ -1,7 +1,8 @@
 """Checks outputs on inputs with NaN and infinity, if the reference decides what becomes of them.
 
 Only elements that are numbers in the reference are checked, and none of other references: whether a
-NaN passes a maximum, or which elements it moves in a sorted row, differs among honest kernels.
+NaN passes a maximum, or which elements it moves in a sorted row, differs among honest kernels. If
+the reference decides about one of both alone, the other may have no part in what is checked.
 """
 
 import dataclasses
@@ -14,9 +15,12 @@ from evaluator_svc.judge.comparison.compare import compare_output
 from evaluator_svc.judge.comparison.verify import OutputCheck
 from evaluator_svc.judge.draws.expected_output import expect
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing
+from evaluator_svc.judge.inputs.input_set import InputSet
+from evaluator_svc.judge.reference.asked_of_missing import AskedOfMissing, Missing
 from evaluator_svc.judge.reference.formats import FLOAT8
 
+_IN_PLACE: Final = (1.0, -1.0)
+"""Numbers in place of what nothing is decided about: what it has a part in differs for one."""
 _LARGEST: Final = 0.75
 """Elements are checked up to this power of their format's largest number: numbers in place of
 infinity are larger, and sums of them may overflow in another order."""
@@ -37,22 +41,53 @@ def wrong_numbers(
     Raises:
         TaskInvalidError: the reference raises.
     """
+    reference = draw.reference_set(seed)
     with AskedOfMissing() as asked:
-        draw.reference_set(seed).run()
+        results = reference.run()
     if not asked.found:
         return []
-    compared = [_on_numbers(draw, seed, output, slot, factor) for output in outputs]
+    others = [
+        _without(reference, missing, number).run()
+        for missing in Missing
+        if missing not in asked.found
+        for number in _IN_PLACE
+    ]
+    compared = []
+    for output in outputs:
+        own = results[output.output]
+        is_checked = torch.ones_like(own, dtype=torch.bool)
+        for other in others:
+            is_checked &= other[output.output] == own
+        compared.append(_on_numbers(draw, seed, output, is_checked, slot=slot, factor=factor))
     return [output for output in compared if output is not None and output.is_wrong]
 
 
+def _without(reference: InputSet, missing: Missing, number: float) -> InputSet:
+    """Return a set with a number in place of NaN, or of infinity."""
+
+    def filled(tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point() or tensor.dtype in FLOAT8:
+            return tensor
+        is_missing = tensor.isnan() if missing is Missing.NAN else tensor.isinf()
+        return torch.where(is_missing, number, tensor)
+
+    return reference.with_inputs(list(map(filled, reference.inputs)))
+
+
 def _on_numbers(
-    draw: SharedDraw, seed: int, output: OutputCheck, slot: int, factor: float
+    draw: SharedDraw,
+    seed: int,
+    output: OutputCheck,
+    is_checked: torch.Tensor,
+    *,
+    slot: int,
+    factor: float,
 ) -> OutputCheck | None:
     expected = draw.expected(seed)[output.output]
     values = expected.tensor
     if expected.is_exact or values.dtype in FLOAT8:
         return None
-    is_number = values.abs() <= torch.finfo(values.dtype).max ** _LARGEST
+    is_number = is_checked & (values.abs() <= torch.finfo(values.dtype).max ** _LARGEST)
     actual = draw.output_tensor(seed, output.output, slot).where(is_number, 0.0).contiguous()
     numbers = expect(
         values.where(is_number, 0.0).contiguous(),

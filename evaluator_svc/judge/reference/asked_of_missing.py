@@ -1,4 +1,4 @@
-"""Whether a reference decides what becomes of NaN or infinity, by a trial of its operators.
+"""Whether a reference decides what becomes of NaN, or of infinity, by a trial of its operators.
 
 An operator decides that where it tells NaN, or infinity, from every number (`isnan`, `x == x`), or
 gives what else there is in place of NaN: the other operand (`fmax`), the rest of a row (`nansum`),
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, Self
 
 import torch
@@ -34,25 +35,36 @@ _REFUSALS: Final = (RuntimeError, IndexError, TypeError, ValueError)
 """What PyTorch raises where an operator does not take an operand of another length."""
 
 
+class Missing(Enum):
+    """What stands for a number that is not there."""
+
+    NAN = math.nan
+    INFINITY = math.inf
+
+
+_ALL: Final = frozenset(Missing)
+_NOTHING: Final = frozenset[Missing]()
+
+
 class AskedOfMissing(OperatorMode):
     """While active, tries the operators that run, on the host and on values of its own."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found = False
-        """Whether one of them decides what becomes of NaN or infinity."""
+        self.found = _NOTHING
+        """What one of them decides about."""
         self._tried = Counter[Hashable]()
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, after it was tried."""
-        places = () if self.found or _is_view(func) else _operands(args, kwargs)
+        places = () if self.found == _ALL or _is_view(func) else _operands(args, kwargs)
         key = (func, places)
         self._tried[key] += 1
         may_be_tried = 0 < len(places) <= _MOST_OPERANDS and self._tried[key] <= _MOST_TRIALS
         call = _Call.of(func, args, kwargs, places) if may_be_tried else None
         if call is not None:
             with suppress(*_REFUSALS):  # it decides nothing that could be seen then
-                self.found = _decides(call)
+                self.found |= _decided(call)
         return func(*args, **kwargs)
 
 
@@ -127,54 +139,64 @@ def _shortened(tensor: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _decides(call: _Call) -> bool:
+def _decided(call: _Call) -> frozenset[Missing]:
+    """Return what the operator decides about."""
     numbers = [_numbers(call.operand(i), _SEED + i) for i in range(len(call.operands))]
     result = call.on(*numbers)
     if result is None:
-        return False
+        return _NOTHING
     if len(numbers) > 1:
-        return result.is_floating_point() and _gives_the_other(call, *numbers)
+        is_other = result.is_floating_point() and _gives_the_other(call, *numbers)
+        return frozenset({Missing.NAN}) if is_other else _NOTHING
     (values,) = numbers
     if result.dtype is torch.bool:
-        return _tells(call, values)
+        return _told(call, values, result)
     if not result.is_floating_point():
-        return False
+        return _NOTHING
     if result.shape == values.shape:
-        return _fills(call, values)
-    return result.numel() < values.numel() and _leaves_out(call, values)
+        return _filled(call, values, result)
+    is_left_out = result.numel() < values.numel() and _leaves_out(call, values)
+    return frozenset({Missing.NAN}) if is_left_out else _NOTHING
 
 
 def _numbers(like: torch.Tensor, seed: int) -> torch.Tensor:
-    """Return numbers of both signs and of all magnitudes, no matter what a bound is."""
+    """Return numbers of both signs and of all magnitudes, the largest and the least among them."""
     generator = torch.Generator().manual_seed(seed)
-    most = int(math.log2(torch.finfo(like.dtype).max)) - 1
+    largest = torch.finfo(like.dtype).max
+    most = int(math.log2(largest)) - 1
     share = torch.rand(like.shape, generator=generator, dtype=torch.float64)
     sign = torch.randint(0, 2, like.shape, generator=generator) * 2.0 - 1.0
     exponents = torch.randint(1 - most, most, like.shape, generator=generator)
-    return (torch.ldexp((0.5 + 0.5 * share), exponents) * sign).to(like.dtype)
+    numbers = (torch.ldexp((0.5 + 0.5 * share), exponents) * sign).to(like.dtype)
+    ends = numbers.view(-1)[:2]  # which no bound is beyond
+    ends.copy_(torch.tensor([largest, -largest])[: len(ends)])
+    return numbers
 
 
-def _tells(call: _Call, numbers: torch.Tensor) -> bool:
-    """Return whether the answer is the same for all numbers and the opposite for NaN or infinity.
+def _told(call: _Call, numbers: torch.Tensor, answers: torch.Tensor) -> frozenset[Missing]:
+    """Return what has the opposite of the answer that all numbers have.
 
     Asked of few numbers, all of one sign might be on one side of a bound.
     """
-    answers = call.on(numbers)
-    if answers is None or numbers.numel() < _PLACES or bool(answers.any() != answers.all()):
-        return False
-    others = (call.on(torch.full_like(numbers, value)) for value in (torch.nan, torch.inf))
-    return any(other is not None and bool((other != answers).all()) for other in others)
+    if numbers.numel() < _PLACES or bool(answers.any() != answers.all()):
+        return _NOTHING
+    others = {missing: call.on(torch.full_like(numbers, missing.value)) for missing in Missing}
+    return frozenset(
+        missing
+        for missing, other in others.items()
+        if other is not None and bool((other != answers).all())
+    )
 
 
-def _fills(call: _Call, numbers: torch.Tensor) -> bool:
-    """Return whether numbers stay, and NaN or infinity do not."""
-    same = call.on(numbers)
-    if same is None or not torch.equal(same, numbers.to(same.dtype)):
-        return False
-    nan, inf = (call.on(torch.full_like(numbers, value)) for value in (torch.nan, torch.inf))
+def _filled(call: _Call, numbers: torch.Tensor, same: torch.Tensor) -> frozenset[Missing]:
+    """Return what does not stay, where numbers do."""
+    if not torch.equal(same, numbers.to(same.dtype)):
+        return _NOTHING
+    nan, infinite = (call.on(torch.full_like(numbers, missing.value)) for missing in Missing)
     assert nan is not None
-    assert inf is not None
-    return not bool(nan.isnan().any() and inf.isinf().any())
+    assert infinite is not None
+    stays = {Missing.NAN: nan.isnan().any(), Missing.INFINITY: infinite.isinf().any()}
+    return frozenset(missing for missing, any_stays in stays.items() if not any_stays)
 
 
 def _leaves_out(call: _Call, numbers: torch.Tensor) -> bool:
