@@ -12,6 +12,7 @@ from tests.judge.judge_tasks import prepare, task_of
 
 _ROWS = "torch.randn(rows, cols)"
 _SHARES = "torch.rand(rows, cols) + 0.5"
+_INFINITY = Missing.INFINITY
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ _SHARES = "torch.rand(rows, cols) + 0.5"
 )
 def test_an_operator_decides_or_does_not(result: str, *, is_asked: bool) -> None:
     drawn = prepare(task_of(result, _ROWS, _SHARES)).input_set(5)
-    with AskedOfMissing() as asked:
+    with AskedOfMissing(drawn.inputs) as asked:
         outputs = drawn.run()
     assert bool(asked.found) is is_asked
     assert all(map(torch.equal, outputs, drawn.run()))
@@ -69,23 +70,25 @@ def test_an_operator_decides_or_does_not(result: str, *, is_asked: bool) -> None
 @pytest.mark.parametrize(
     ("result", "found"),
     [
-        ("torch.where(x0.isinf(), 0.0, x0)", {Missing.INFINITY}),
-        ("torch.where(x0.isnan(), 0.0, x0)", {Missing.NAN}),
-        ("torch.where(x0.isnan() | x1.isinf(), 0.0, x0)", {Missing.NAN, Missing.INFINITY}),
-        ("torch.where(x0.isfinite(), x0, 0.0)", {Missing.NAN, Missing.INFINITY}),
-        ("x0.nansum(-1)", {Missing.NAN}),
+        ("torch.where(x0.isinf(), 0.0, x0) * x1", {(0, Missing.INFINITY)}),
+        ("torch.where(x1.isnan(), 0.0, x0)", {(1, Missing.NAN)}),
+        ("torch.where(x0.isnan() | x1.isinf(), 0.0, x0)", {(0, Missing.NAN), (1, _INFINITY)}),
+        ("torch.where(x0.exp().isfinite(), x0, x1)", {(0, Missing.NAN), (0, _INFINITY)}),
+        ("(x0 + x1).nansum(-1)", {(0, Missing.NAN), (1, Missing.NAN)}),
+        ("x0.clone().mul_(x1).nansum(-1)", {(0, Missing.NAN), (1, Missing.NAN)}),
+        ("torch.fmax(x0, x1)", {(0, Missing.NAN), (1, Missing.NAN)}),
     ],
 )
-def test_nan_and_infinity_are_decided_about_apart(result: str, found: set[Missing]) -> None:
+def test_what_is_decided_about_is_told_apart(result: str, found: set[tuple[int, Missing]]) -> None:
     drawn = prepare(task_of(result, _ROWS, _SHARES)).input_set(5)
-    with AskedOfMissing() as asked:
+    with AskedOfMissing(drawn.inputs) as asked:
         drawn.run()
     assert asked.found == found
 
 
 def test_many_elements_are_tried_in_part() -> None:
     drawn = prepare(task_of("torch.fmax(x0, x1)", _ROWS, _SHARES, rows=4096)).input_set(5)
-    with AskedOfMissing() as asked:
+    with AskedOfMissing(drawn.inputs) as asked:
         drawn.run()
     assert asked.found
 
@@ -101,7 +104,7 @@ def test_a_large_matrix_of_weights_is_not_copied() -> None:
                 copied.append(args[0].numel())
             return func(*args, **kwargs)
 
-    with Copies(), AskedOfMissing() as asked:
+    with Copies(), AskedOfMissing(drawn.inputs) as asked:
         drawn.run()
     assert asked.found
     assert max(copied) < 2048 * 4096

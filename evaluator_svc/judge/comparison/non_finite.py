@@ -2,11 +2,13 @@
 
 Only elements that are numbers in the reference are checked, and none of other references: whether a
 NaN passes a maximum, or which elements it moves in a sorted row, differs among honest kernels. If
-the reference decides about one of both alone, the other may have no part in what is checked.
+the reference decides about some of it alone (NaN, not infinity; of one input, not of another), the
+rest may have no part in what is checked.
 """
 
 import dataclasses
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import torch
@@ -42,15 +44,14 @@ def wrong_numbers(
         TaskInvalidError: the reference raises.
     """
     reference = draw.reference_set(seed)
-    with AskedOfMissing() as asked:
+    with AskedOfMissing(reference.inputs) as asked:
         results = reference.run()
     if not asked.found:
         return []
     others = [
-        _without(reference, missing, number).run()
-        for missing in Missing
-        if missing not in asked.found
-        for number in _IN_PLACE
+        changed.run()
+        for changed in (_without_unasked(reference, asked.found, number) for number in _IN_PLACE)
+        if changed is not reference
     ]
     compared = []
     for output in outputs:
@@ -62,16 +63,22 @@ def wrong_numbers(
     return [output for output in compared if output is not None and output.is_wrong]
 
 
-def _without(reference: InputSet, missing: Missing, number: float) -> InputSet:
-    """Return a set with a number in place of NaN, or of infinity."""
+def _without_unasked(
+    reference: InputSet, asked: AbstractSet[tuple[int, Missing]], number: float
+) -> InputSet:
+    """Return a set with a number in place of all NaN and infinity that nothing is decided about."""
 
-    def filled(tensor: torch.Tensor) -> torch.Tensor:
+    def filled(index: int, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point() or tensor.dtype in FLOAT8:
             return tensor
-        is_missing = tensor.isnan() if missing is Missing.NAN else tensor.isinf()
-        return torch.where(is_missing, number, tensor)
+        is_unasked = torch.zeros_like(tensor, dtype=torch.bool)
+        if (index, Missing.NAN) not in asked:
+            is_unasked |= tensor.isnan()
+        if (index, Missing.INFINITY) not in asked:
+            is_unasked |= tensor.isinf()
+        return torch.where(is_unasked, number, tensor) if bool(is_unasked.any()) else tensor
 
-    return reference.with_inputs(list(map(filled, reference.inputs)))
+    return reference.with_inputs([filled(*each) for each in enumerate(reference.inputs)])
 
 
 def _on_numbers(

@@ -13,10 +13,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 from typing import Any, Final, Self
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from evaluator_svc.judge.reference.formats import FLOAT8
 from evaluator_svc.judge.reference.operators import OperatorMode
@@ -42,30 +44,52 @@ class Missing(Enum):
     INFINITY = math.inf
 
 
-_ALL: Final = frozenset(Missing)
 _NOTHING: Final = frozenset[Missing]()
 
 
 class AskedOfMissing(OperatorMode):
-    """While active, tries the operators that run, on the host and on values of its own."""
+    """While active, tries the operators that run, on the host and on values of its own.
 
-    def __init__(self) -> None:
+    Args:
+        inputs: Those that the reference runs on.
+    """
+
+    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()
-        self.found = _NOTHING
-        """What one of them decides about."""
+        self.found = set[tuple[int, Missing]]()
+        """What an operator decides about, with the input, by index, that this follows from."""
+        self._most = len(Missing) * len(inputs)
+        self._sources: Any = WeakTensorKeyDictionary()
+        """From which inputs a tensor follows."""
+        for index, tensor in enumerate(inputs):
+            self._sources[tensor] = frozenset({index})
         self._tried = Counter[Hashable]()
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, after it was tried."""
-        places = () if self.found == _ALL or _is_view(func) else _operands(args, kwargs)
+        given = _tensors((args, dict(kwargs)))
+        sources = frozenset[int]().union(*(self._sources.get(x, ()) for x in given))
+        if sources and not _is_view(func) and len(self.found) < self._most:
+            self.found |= set(product(sources, self._tried_on(func, args, kwargs)))
+        result = func(*args, **kwargs)
+        if sources:
+            written = given if func._schema.is_mutable else ()
+            for tensor in (*_tensors(result), *written):
+                self._sources[tensor] = sources
+        return result
+
+    def _tried_on(
+        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> frozenset[Missing]:
+        places = _operands(args, kwargs)
         key = (func, places)
         self._tried[key] += 1
         may_be_tried = 0 < len(places) <= _MOST_OPERANDS and self._tried[key] <= _MOST_TRIALS
         call = _Call.of(func, args, kwargs, places) if may_be_tried else None
         if call is not None:
             with suppress(*_REFUSALS):  # it decides nothing that could be seen then
-                self.found |= _decided(call)
-        return func(*args, **kwargs)
+                return _decided(call)
+        return _NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +140,10 @@ class _Call:
         args, kwargs = tree_unflatten(leaves, self.spec)
         result = next(iter(tree_leaves(self.func(*args, **kwargs))), None)
         return result if isinstance(result, torch.Tensor) else None
+
+
+def _tensors(values: Any) -> tuple[torch.Tensor, ...]:
+    return tuple(leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor))
 
 
 def _is_view(func: Any) -> bool:
