@@ -77,6 +77,8 @@ def test_an_operator_decides_or_does_not(result: str, *, is_asked: bool) -> None
         ("(x0 + x1).nansum(-1)", {(0, Missing.NAN), (1, Missing.NAN)}),
         ("x0.clone().mul_(x1).nansum(-1)", {(0, Missing.NAN), (1, Missing.NAN)}),
         ("torch.fmax(x0, x1)", {(0, Missing.NAN), (1, Missing.NAN)}),
+        ("x0.clone().mul_(x1) + x1.nansum(-1, True)", {(1, Missing.NAN)}),
+        ("torch.where(x1 > 1, x0, 0.0).nansum(-1)", {(0, Missing.NAN)}),
     ],
 )
 def test_what_is_decided_about_is_told_apart(result: str, found: set[tuple[int, Missing]]) -> None:

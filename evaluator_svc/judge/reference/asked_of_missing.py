@@ -18,10 +18,10 @@ from typing import Any, Final, Self
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
-from torch.utils.weak import WeakTensorKeyDictionary
 
+from evaluator_svc.judge.reference.followed_inputs import FollowedInputs, tensors_in
 from evaluator_svc.judge.reference.formats import FLOAT8
-from evaluator_svc.judge.reference.operators import OperatorMode
+from evaluator_svc.judge.reference.operators import OperatorMode, given_arguments
 
 _MOST_ELEMENTS: Final = 1 << 12
 """About as many, from the first axis on, of the operands that are tried."""
@@ -59,23 +59,18 @@ class AskedOfMissing(OperatorMode):
         self.found = set[tuple[int, Missing]]()
         """What an operator decides about, with the input, by index, that this follows from."""
         self._most = len(Missing) * len(inputs)
-        self._sources: Any = WeakTensorKeyDictionary()
-        """From which inputs a tensor follows."""
-        for index, tensor in enumerate(inputs):
-            self._sources[tensor] = frozenset({index})
+        self._followed = FollowedInputs(inputs)
         self._tried = Counter[Hashable]()
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator, after it was tried."""
-        given = _tensors((args, dict(kwargs)))
-        sources = frozenset[int]().union(*(self._sources.get(x, ()) for x in given))
+        given = given_arguments(func, args, kwargs)
+        sources = self._followed.sources_of(given)
         if sources and not _is_view(func) and len(self.found) < self._most:
             self.found |= set(product(sources, self._tried_on(func, args, kwargs)))
         result = func(*args, **kwargs)
         if sources:
-            written = given if func._schema.is_mutable else ()
-            for tensor in (*_tensors(result), *written):
-                self._sources[tensor] = sources
+            self._followed.follow(func, given, result, sources)
         return result
 
     def _tried_on(
@@ -114,12 +109,12 @@ class _Call:
     ) -> Self | None:
         """Return a call as it runs; None: there is nothing to try it on."""
         leaves, spec = tree_flatten((args, dict(kwargs)))
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        tensors = tensors_in(leaves)
         if any(leaf.dtype in FLOAT8 or not leaf.numel() for leaf in tensors):
             return None
         largest = max(tensors, key=torch.Tensor.numel)
         short = [_shortened(x, largest) if isinstance(x, torch.Tensor) else x for x in leaves]
-        if sum(leaf.numel() for leaf in short if isinstance(leaf, torch.Tensor)) > _MOST_COPIED:
+        if sum(tensor.numel() for tensor in tensors_in(short)) > _MOST_COPIED:
             return None
         # Copies, so that an operator that works in place changes nothing of the reference's.
         short = [x.detach().cpu().clone() if isinstance(x, torch.Tensor) else x for x in short]
@@ -140,10 +135,6 @@ class _Call:
         args, kwargs = tree_unflatten(leaves, self.spec)
         result = next(iter(tree_leaves(self.func(*args, **kwargs))), None)
         return result if isinstance(result, torch.Tensor) else None
-
-
-def _tensors(values: Any) -> tuple[torch.Tensor, ...]:
-    return tuple(leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor))
 
 
 def _is_view(func: Any) -> bool:

@@ -15,8 +15,13 @@ import torch
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from evaluator_svc.judge.reference.indexed_values import ALONE, BESIDE
-from evaluator_svc.judge.reference.operators import OperatorMode, given_arguments, operator_name
+from evaluator_svc.judge.reference.followed_inputs import FollowedInputs
+from evaluator_svc.judge.reference.operators import (
+    OperatorMode,
+    given_arguments,
+    operator_name,
+    written_arguments,
+)
 
 _PLACES: Final = frozenset({"index", "indices", "offsets", "repeats"})
 """Names of arguments of operators that say where something is, or how often."""
@@ -121,10 +126,7 @@ class InputTrace(OperatorMode):
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()
-        self._sources: Any = WeakTensorKeyDictionary()
-        """From which inputs a tensor follows by its numbers."""
-        for index, tensor in enumerate(inputs):
-            self._sources[tensor] = frozenset({index})
+        self._followed = FollowedInputs(inputs)
         self._own: Any = WeakTensorKeyDictionary()
         """Of which input of integers a tensor holds the numbers as they are."""
         for index, tensor in enumerate(inputs):
@@ -165,7 +167,7 @@ class InputTrace(OperatorMode):
         """Run the operator and note what it takes inputs for."""
         result = func(*args, **kwargs)
         given = given_arguments(func, args, kwargs)
-        sources = {name: self._sources_of(value) for name, value in given.items()}
+        sources = {name: self._followed.sources_of(value) for name, value in given.items()}
         every = _Inputs().union(*sources.values())
         if every:
             name = operator_name(func)
@@ -178,18 +180,9 @@ class InputTrace(OperatorMode):
                 self._soft |= sources["target"]
             self._asks_signs |= name.rstrip("_") in _SIGNED
             self._compares_floats |= _compares_floats(name, given)
-            written = [
-                given[argument.name]
-                for argument in func._schema.arguments
-                if argument.alias_info is not None and argument.alias_info.is_write
-            ]
-            self._follow(name, result, written, every)
-            self._follow_own(func, name, args, result, written)
+            self._followed.follow(func, given, result, every)
+            self._follow_own(func, name, args, result, written_arguments(func, given))
         return result
-
-    def _sources_of(self, value: Any) -> _Inputs:
-        tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-        return _Inputs().union(*(self._sources.get(tensor, _Inputs()) for tensor in tensors))
 
     def _note_places(
         self,
@@ -287,18 +280,6 @@ class InputTrace(OperatorMode):
             length = _row_length(given[side])
             if length:
                 self._lengths |= dict.fromkeys(every, length)
-
-    def _follow(self, name: str, result: Any, written: Sequence[Any], every: _Inputs) -> None:
-        if name in ALONE:
-            return
-        results = result[:1] if name in BESIDE and isinstance(result, tuple) else result
-        changed = [leaf for leaf in tree_leaves(written) if isinstance(leaf, torch.Tensor)]
-        # Of a view that is written to, the whole is looked at later.
-        changed += [tensor._base for tensor in changed if tensor._base is not None]
-        for tensor in (*tree_leaves(results), *changed):
-            # A truth value has no size.
-            if isinstance(tensor, torch.Tensor) and tensor.dtype is not torch.bool:
-                self._sources[tensor] = self._sources.get(tensor, _Inputs()) | every
 
 
 def _compares_floats(name: str, given: Mapping[str, Any]) -> bool:

@@ -46,6 +46,15 @@ def given_arguments(
     return given | dict(zip(names, args, strict=False)) | dict(kwargs or {})
 
 
+def written_arguments(func: Any, given: Mapping[str, Any]) -> list[Any]:
+    """Return those of the arguments of an `OpOverload`, as `given_arguments`, that it writes to."""
+    return [
+        given[argument.name]
+        for argument in func._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+
+
 class OperatorMode(TorchDispatchMode, abc.ABC):
     """While active, sees every operator that runs, and may give another result."""
 
